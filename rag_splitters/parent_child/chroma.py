@@ -195,7 +195,7 @@ class ChromaChildren(ChildStore):
                 ids=[child.id for child, _ in pairs],
                 embeddings=_fast_rows([vector for _, vector in pairs]),
                 documents=[without_surrogates(child.text) for child, _ in pairs],
-                metadatas=[_with_turn(child, turn) for child, _ in pairs],
+                metadatas=[child.metadata | {EDITION_KEY: turn.number} for child, _ in pairs],
             )
         updated = [child for each in changes for child in each.updated_children]
         for batch in batched(updated, self.batch_size):
@@ -203,7 +203,7 @@ class ChromaChildren(ChildStore):
             await self._call(
                 self._collection.update,
                 ids=[child.id for child in batch],
-                metadatas=[_with_turn(child, turn) for child in batch],
+                metadatas=[child.metadata | {EDITION_KEY: turn.number} for child in batch],
             )
 
     async def read_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -375,10 +375,6 @@ class ChromaChildren(ChildStore):
                 f"got {self._batch_size}"
             )
         return self._batch_size or min(_WRITE_BATCH, limit)
-
-
-def _with_turn(child: Entry, turn: Turn) -> dict[str, Any]:
-    return child.metadata | {EDITION_KEY: turn.number}
 
 
 def _fast_rows(vectors: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rag_splitters.ids import chunk_id
@@ -24,12 +24,8 @@ from rag_splitters.text.surrogates import without_surrogates
 _MAX_HEADING = 120  # characters; a longer one says too little for what it costs
 
 
-@dataclass(frozen=True, slots=True)
-class _Parent:
-    """A parent, and where it begins in its document, if that is known exactly."""
-
-    entry: Entry
-    start: int | None
+_Parent = tuple[Entry, int | None]
+"""A parent, and where it begins in its document, if that is known exactly."""
 
 
 async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> list[Draft]:
@@ -42,7 +38,7 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
         for (identity, source), chunks in zip(sources, chunks_per_source, strict=True)
     ]
     parents = [parent for parents in parents_per_source for parent in parents]
-    whole = [parent.entry.without_positions() for parent in parents]
+    whole = [parent.without_positions() for parent, _ in parents]
     chunks_per_parent = iter(await stores.split("children", whole) or [])
     return [
         _make_draft(stores, identity, source, [(each, next(chunks_per_parent)) for each in parents])
@@ -50,39 +46,30 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
     ]
 
 
-def headings_above(source: Entry) -> Callable[[Mapping[str, Any]], list[str]]:
-    """Return a function that tells, by its metadata, which headings a child stands under.
+def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str], str]]:
+    """Return a function from a child's metadata to its headings, and to what stands before it.
 
-    >>> headings_above(Entry("# Cats\\n\\nThey sleep.", {}))({"start_index": 8})
-    ['Cats']
-    """
-    outline = Outline.of(source.text, metadata=source.metadata)
-    offset = source.offset
-
-    def above(metadata: Mapping[str, Any]) -> list[str]:
-        start = metadata.get("start_index")
-        headings = outline.above(start - offset) if isinstance(start, int) else ()
-        return [" ".join(line.split())[:_MAX_HEADING] for line in headings]
-
-    return above
-
-
-def heading_context(source: Entry) -> Callable[[Entry], str]:
-    """Return a function that tells the context of a document's children: title and headings.
+    That stands there where the child is embedded and indexed: the document's title, and the
+    headings.
 
     >>> source = Entry("# Cats\\n\\nThey sleep.", {"title": "Animals"})
-    >>> heading_context(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
-    'Animals > Cats'
+    >>> headings_of(source)({"start_index": 8})
+    (['Cats'], 'Animals > Cats')
     """
-    above = headings_above(source)
-    return lambda child: _join(source, above(child.metadata))
+    outline = Outline.of(source.text, metadata=source.metadata)
+    offset, title = source.offset, source.metadata.get("title")
+    titles = [title] if isinstance(title, str) else []
 
+    def shorten(lines: Iterable[str]) -> list[str]:
+        return [" ".join(line.split())[:_MAX_HEADING] for line in lines]
 
-def _join(source: Entry, headings: Sequence[str]) -> str:
-    """Return what stands before a child where it is embedded and indexed."""
-    title = source.metadata.get("title")
-    titles = [" ".join(title.split())[:_MAX_HEADING]] if isinstance(title, str) else []
-    return " > ".join(dict.fromkeys(filter(None, [*titles, *headings])))
+    def above(metadata: Mapping[str, Any]) -> tuple[list[str], str]:
+        start = metadata.get("start_index")
+        headings = shorten(outline.above(start - offset) if isinstance(start, int) else ())
+        lines = filter(None, [*shorten(titles), *headings])
+        return headings, " > ".join(dict.fromkeys(lines))
+
+    return above
 
 
 def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[_Parent]:
@@ -99,7 +86,7 @@ def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> l
         is_exact = span is not None and source.text[slice(*span)] == chunk.text
         metadata, new_id = _identify(identity, chunk, source.offset, number)
         start = source.offset + span[0] if is_exact and span else None
-        parents.append(_Parent(Entry(chunk.text, copy_metadata(metadata), new_id), start))
+        parents.append((Entry(chunk.text, copy_metadata(metadata), new_id), start))
     return parents
 
 
@@ -114,7 +101,7 @@ def _make_draft(
     Where parents overlap, a child that lies in two of them belongs to the first. A parent without
     children could never be found, and is left out.
     """
-    above = headings_above(source) if stores.headings else None
+    above = headings_of(source) if stores.headings else lambda metadata: ([], "")
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
     dropped_keys -= set(PLACES)  # the document has its own, and so has each child
@@ -122,29 +109,28 @@ def _make_draft(
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
     places: set[tuple[Any, ...]] = set()
-    for number, (parent, chunk) in enumerate(chunks):
-        parent_id = parent.entry.id or ""
+    for number, ((parent, parent_start), chunk) in enumerate(chunks):
+        parent_id = parent.id or ""
         # The child of another parent is another child: until the new parent is there, the old ones
         # must stay as they are.
-        metadata, new_id = _identify(parent_id, chunk, parent.start, number)
+        metadata, new_id = _identify(parent_id, chunk, parent_start, number)
         place = (metadata.get("start_index", number), metadata.get("end_index"), chunk.text)
         if place in places or not chunk.text.strip():
             continue
         places.add(place)
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
-        if parent.start is not None and chunk.span is not None:
+        if parent_start is not None and chunk.span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
             metadata |= places_of(source.metadata, source.text, start, end)
-        headings = above(metadata) if above else []
+        headings, context = above(metadata)
         if headings:
             metadata.setdefault("headings", headings)
-        metadata = flatten_metadata(metadata, parent.entry.metadata)
-        if parent.start is None and chunk.span is not None:
+        metadata = flatten_metadata(metadata, parent.metadata)
+        if parent_start is None and chunk.span is not None:
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
         metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
-        context = _join(source, headings) if above else ""
         children[new_id] = Entry(chunk.text, metadata, new_id, context)
-        parents[parent_id] = parent.entry
+        parents[parent_id] = parent
     return Draft(identity, source, list(parents.values()), list(children.values()))
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.drafts import heading_context
+from rag_splitters.parent_child.drafts import headings_of
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
 from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
 from rag_splitters.parent_child.records import (
@@ -161,8 +161,8 @@ async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str
     for record, source in zip(records, sources, strict=True):
         own = [children[each] for each in record.children if each in children]
         if source is not None:
-            context = heading_context(source)
-            own = [replace(child, context=context(child)) for child in own]
+            above = headings_of(source)
+            own = [replace(child, context=above(child.metadata)[1]) for child in own]
         documents[record_key(record.identity)] = own
     return documents
 

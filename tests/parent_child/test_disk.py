@@ -10,7 +10,7 @@ import pytest
 from langchain_core.documents import Document
 
 from rag_splitters.langchain import SQLiteStore, parent_document_retriever
-from rag_splitters.parent_child import disk
+from rag_splitters.parent_child import errors
 from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
 
 TEA = Document(page_content="Tea is hot. " * 20, id="tea")
@@ -41,11 +41,11 @@ def test_other_errors_on_a_disk_with_little_space_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: usage(9, 9, 0))
+    monkeypatch.setattr(errors.shutil, "disk_usage", lambda folder: usage(9, 9, 0))
     message = r"0 bytes are free\): RuntimeError: failed to apply logs"
-    with pytest.raises(OSError, match=message), disk.explaining_full_disk(tmp_path):
+    with pytest.raises(OSError, match=message), errors.explaining_full_disk(tmp_path):
         raise RuntimeError("failed to apply logs")
-    with pytest.raises(ValueError, match="no such key"), disk.explaining_full_disk(tmp_path):
+    with pytest.raises(ValueError, match="no such key"), errors.explaining_full_disk(tmp_path):
         raise ValueError("no such key")
-    with pytest.raises(RuntimeError, match="elsewhere"), disk.explaining_full_disk(None):
+    with pytest.raises(RuntimeError, match="elsewhere"), errors.explaining_full_disk(None):
         raise RuntimeError("elsewhere")
