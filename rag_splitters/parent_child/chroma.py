@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,11 +150,7 @@ class ChromaChildren(ChildStore):
         self._collection = collection
         self.vectors: Vectors = vectors
         self._batch_size = batch_size
-        self._where = {key: value for key, value in (where or {}).items() if value}
-        self.filter_keys = filter_keys(self._where.get("where"))
-        self.has_filter = bool(self._where)
-        is_known = self._where.keys() == {"where"} and can_evaluate(self._where["where"])
-        self.where = self._where["where"] if is_known else None
+        self._filter_by(where or {})
         self._similarity = similarity or similarity_of(collection)
         self.smoothing = smoothing
 
@@ -242,14 +239,17 @@ class ChromaChildren(ChildStore):
                 "value}}, where operator is $eq, $ne, $gt, $gte, $lt, $lte, $in or $nin"
             )
         parts += [self._where["where"]] if "where" in self._where else []
-        return ChromaChildren(
-            self._collection,
-            self.vectors,
-            batch_size=self._batch_size,
-            smoothing=self.smoothing,
-            where={**self._where, "where": parts[0] if len(parts) == 1 else {"$and": parts}},
-            similarity=self._similarity,
-        )
+        children = copy.copy(self)
+        where = parts[0] if len(parts) == 1 else {"$and": parts}
+        children._filter_by({**self._where, "where": where})
+        return children
+
+    def _filter_by(self, where: Mapping[str, Any]) -> None:
+        self._where = {key: value for key, value in where.items() if value}
+        self.filter_keys = filter_keys(self._where.get("where"))
+        self.has_filter = bool(self._where)
+        is_known = self._where.keys() == {"where"} and can_evaluate(self._where["where"])
+        self.where = self._where["where"] if is_known else None
 
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Calculate the similarities from the vectors."""

@@ -181,7 +181,11 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
         report.documents += len(group)
         parents.update(each for record in records for each in record.all_parents)
         children.update(each for record in records for each in record.all_children)
-        await _examine(stores, records, stored, report)
+        report.unfinished += [record.identity for record in records if record.pending]
+        losses = await find_losses(stores, [each for each in records if each.is_complete], stored)
+        report.without_parents += losses.parents
+        report.without_children += losses.children
+        report.damaged += losses.damaged
     report.damaged[:0] = unreadable
     others = sorted({key for key in keys if is_parent_key(key)} - parents)
     report.stray_parents += await _find_strays(stores, others)
@@ -226,20 +230,6 @@ async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Recor
         else:
             records += [] if record is None else [record]
     return records, damaged
-
-
-async def _examine(
-    stores: Stores,
-    records: Sequence[Record],
-    stored: Collection[str] | None,
-    report: VerifyReport,
-) -> None:
-    """Add to a report what these records lack; `stored` has the ids of all children, if known."""
-    report.unfinished += [record.identity for record in records if record.pending]
-    losses = await find_losses(stores, [each for each in records if each.is_complete], stored)
-    report.without_parents += losses.parents
-    report.without_children += losses.children
-    report.damaged += losses.damaged
 
 
 async def _find_strays(stores: Stores, keys: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The errors of parent-child retrieval that a caller may want to catch, and how a full disk is told."""
+"""The errors of parent-child retrieval that a caller may want to catch, and of a full disk."""
 
 from __future__ import annotations
 

@@ -161,7 +161,13 @@ async def ensure_identity(
             old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
             raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
         return identity
-    check_model_name(stores)
+    model = stores.children.model
+    is_nameless = "<lambda>" in model or "<locals>" in model
+    if is_nameless and not stores.docstore.is_in_memory:
+        raise InputError(
+            f"the embedding function {model} has no name by which it can be recognised when the "
+            'index is opened again: pass model_name="...", or a function that can be imported'
+        )
     if not may_be_classic:
         await refuse_classic(stores)
     lock = process_lock(_NEW_INDEX).hold(stores.writer.timeout)
@@ -181,14 +187,3 @@ async def ensure_identity(
     await stores.children.write_labels({k: v for k, v in labels.items() if v})
     stores.writer.identity = identity
     return identity
-
-
-def check_model_name(stores: Stores) -> None:
-    """Raise an InputError if others could not tell by which model a durable index was written."""
-    model = stores.children.model
-    if stores.docstore.is_in_memory or not ("<lambda>" in model or "<locals>" in model):
-        return
-    raise InputError(
-        f"the embedding function {model} has no name by which it can be recognised when the index "
-        'is opened again: pass model_name="...", or a function that can be imported'
-    )

@@ -327,7 +327,7 @@ class ParentChildIndex(Generic[A, D]):
         if not self.shared.is_checked:
             await check_first_query(stores, query)
             self.shared.is_checked = True
-        answer = await search(stores, query, rerank)
-        if not answer.is_full and rerank is None:
-            await check_few_results(stores, query, answer.results)
-        return answer.results
+        results, is_full = await search(stores, query, rerank)
+        if not is_full and rerank is None:
+            await check_few_results(stores, query, results)
+        return results

@@ -132,7 +132,16 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
     if keywords is None:
         raise InputError("search_type='hybrid' needs a keyword index")
     nearest = await _find_allowed(children, keywords, query.text, depth)
-    by_keyword = await _find_by_keyword(children, keywords, query.text, depth, nearest.ids)
+    is_closed = children.has_filter and children.where is None
+    by_keyword = await call(
+        keywords.find,
+        query.text,
+        depth,
+        nearest.ids,
+        where=children.where,
+        allowed_ids=await children.list_allowed() if is_closed else None,
+        with_neighbours=children.smoothing > 0,
+    )
     is_complete = nearest.is_complete and len(by_keyword.best) < depth
     similarities = {name: score for name, score in nearest.scores.items() if score is not None}
     if query.fusion == "rrf" or len(similarities) < len(nearest.ids):
@@ -205,13 +214,15 @@ async def _find_allowed(
     if children.where is None:
         return await _find_nearest(children, text, depth, "id")
     allowed_count, count = await call(keywords.count_allowed, children.where)
-    if allowed_count <= _most_compared(count):
+    # In Chroma, to compare a child takes three times as long as to find one of the nearest, of
+    # which the fewer are needed, the more children pass.
+    if allowed_count <= max(_MIN_COMPARED, math.isqrt(50 * count)):
         ids = await call(keywords.list_allowed, children.where)
         similarities = await children.similarities(text, ids)
         best = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))[:depth]
         return Ranking.of(dict(best), {}, len(ids) <= depth)
     n = round(1.5 * depth * count / allowed_count)
-    if n <= _most_unfiltered(count):
+    if n <= max(_MIN_UNFILTERED, count // 10):  # so many are found faster than by a filter
         nearest = await children.find_unfiltered(text, n)
         ids = [match.child.id or "" for match in nearest]
         allowed = await call(keywords.allowed, children.where, ids)
@@ -220,38 +231,3 @@ async def _find_allowed(
         if len(untied) >= depth:
             return _ranking(_order_ties(untied), False)
     return await _find_nearest(children, text, depth, "id")
-
-
-def _most_compared(count: int) -> int:
-    """Return how many of so many children may be compared one by one.
-
-    In Chroma, this takes three times as long per child as finding the nearest ones, of which the
-    fewer are needed, the more children pass.
-    """
-    return max(_MIN_COMPARED, math.isqrt(50 * count))
-
-
-def _most_unfiltered(count: int) -> int:
-    """Return how many of the nearest of so many children are found faster than by a filter."""
-    return max(_MIN_UNFILTERED, count // 10)
-
-
-async def _find_by_keyword(
-    children: ChildStore, keywords: KeywordIndex, text: str, depth: int, others: Sequence[str]
-) -> KeywordMatches:
-    """Return the best `depth` children by keyword that the filter lets through.
-
-    The scores of the others are returned too.
-    """
-    allowed_ids = None
-    if children.has_filter and children.where is None:
-        allowed_ids = await children.list_allowed()
-    return await call(
-        keywords.find,
-        text,
-        depth,
-        others,
-        where=children.where,
-        allowed_ids=allowed_ids,
-        with_neighbours=children.smoothing > 0,
-    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -44,13 +44,8 @@ _CHILD_SIZE = 400  # characters; a guess that decides how many children are read
 _TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The results of a query, best first."""
-
-    results: list[Entry]
-    is_full: bool
-    """Whether these are all that the query asks for, so that more children could add nothing."""
+Answer = tuple[list[Entry], bool]
+"""The results of a query, best first, and whether these are all that it asks for."""
 
 
 async def search(stores: Stores, query: Query, rerank: Rerank | None = None) -> Answer:
@@ -86,7 +81,7 @@ async def _search_once(loader: Loader, rerank: Rerank | None) -> Answer:
             ranking, is_last = await _rerank_children(loader, ranking, rerank), True
         answer = await _build_answer(loader, ranking)
         # The last test is for stores that never return as many as they are asked for.
-        if answer.is_full or is_last or count == previous:
+        if answer[1] or is_last or count == previous:
             loader.check()
             return answer
         depth, previous = max(depth * 2, count + 1), count
@@ -130,23 +125,20 @@ async def _build_answer(loader: Loader, ranking: Ranking) -> Answer:
     query = loader.query
     if query.retrieve == "passages":
         passages, is_full = await _find_passages(loader, ranking)
-        return Answer(limit_results(query, build_passages(loader, passages)), is_full)
+        return limit_results(query, build_passages(loader, passages)), is_full
     build = build_parents if query.retrieve == "parents" else build_children
     start, end = 0, _first_read(query)
     hits = []
     while True:
         hits += await loader.load(ranking, ranking.ids[start:end])
         results = build(loader, hits, query.limit)
-        is_full = len(results) >= query.limit or _fills_budget(query, results)
+        is_full = len(results) >= query.limit or (
+            query.max_tokens is not None
+            and sum(count_tokens(result.text) for result in results) >= query.max_tokens
+        )
         if is_full or end >= len(ranking.ids):
-            return Answer(limit_results(query, results), is_full)
+            return limit_results(query, results), is_full
         start, end = end, 2 * end
-
-
-def _fills_budget(query: Query, results: Sequence[Entry]) -> bool:
-    if query.max_tokens is None:
-        return False
-    return sum(count_tokens(result.text) for result in results) >= query.max_tokens
 
 
 async def _find_passages(loader: Loader, ranking: Ranking) -> tuple[list[Passage], bool]:

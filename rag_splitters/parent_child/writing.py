@@ -197,15 +197,16 @@ class ProcessLock:
         Raises OperationError for a synchronous operation that would wait for a task of its own
         thread, and DocstoreInUseError after the time limit.
         """
-        await _wait(self._attempt, self._describe_holder, timeout)
+
+        async def describe_holder() -> str:
+            return "another operation of this process"
+
+        await _wait(lambda: Call(self._acquire, self._acquire_in_loop), describe_holder, timeout)
         try:
             yield
         finally:
             self._holder = None
             self._lock.release()
-
-    async def _attempt(self) -> bool | None:
-        return await Call(self._acquire, self._acquire_in_loop)
 
     def _acquire(self) -> bool | None:
         if self._lock.acquire(blocking=False):
@@ -224,9 +225,6 @@ class ProcessLock:
             return None
         self._holder = threading.get_ident()
         return True
-
-    async def _describe_holder(self) -> str:
-        return "another operation of this process"
 
 
 async def _wait(
