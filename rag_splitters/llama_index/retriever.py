@@ -159,6 +159,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     ['A red apple.']
     """
 
+    child_metadata_fields = None
     _own_options = ("filters",)
 
     if TYPE_CHECKING:  # the options, which are set as attributes

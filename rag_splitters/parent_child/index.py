@@ -131,7 +131,7 @@ class ParentChildIndex(Generic[A, D]):
     headings: bool
     search_type: SearchType
     write_timeout: float
-    child_metadata_fields: Sequence[str] | None = None
+    child_metadata_fields: Sequence[str] | None
     _own_options: ClassVar[tuple[str, ...]]
     """The options that can be changed in place, so that a deep copy needs its own."""
 
