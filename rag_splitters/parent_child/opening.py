@@ -168,14 +168,9 @@ def _in_use_message(folder: Path, owner: Path) -> str:
 def search_options(
     is_ours: bool, search_type: SearchType | None, smoothing: float | None, headings: bool | None
 ) -> dict[str, Any]:
-    """Fill in the options that are None.
+    """Fill in the options that are None: with what retrieves best if the index is our own Chroma.
 
-    Parameters:
-        is_ours: whether the index is our own Chroma, which can do what retrieves best; other vector
-            stores get what every one of them can do.
-
-    >>> search_options(True, None, None, False)
-    {'search_type': 'hybrid', 'smoothing': 0.6, 'headings': False}
+    Other vector stores get what every one of them can do.
     """
     return {
         "search_type": search_type or ("hybrid" if is_ours else "similarity"),

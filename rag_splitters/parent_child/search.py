@@ -4,8 +4,8 @@
 2. For parents and children, the ranked children are loaded until there are enough results.
    For passages, children lend to their neighbours (`lending`), and are taken in the order of what
    they are then worth until the budget is spent; those that touch are joined (`passages`).
-3. `loading` reads children, parents and the text between parents; `building` makes results of them,
-   and `budget` shortens or leaves out those that do not fit.
+3. `building` loads children, parents and the text between parents, and makes results of them;
+   `budget` shortens or leaves out those that do not fit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ import numpy as np
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.budget import RESULT_SIZE, Budget, count_tokens, limit_results
-from rag_splitters.parent_child.building import build_children, build_parents, build_passages
+from rag_splitters.parent_child.building import (
+    Loader,
+    build_children,
+    build_parents,
+    build_passages,
+)
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.lending import lend
-from rag_splitters.parent_child.loading import Loader
 from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
