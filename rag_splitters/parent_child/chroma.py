@@ -6,7 +6,7 @@ import copy
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +51,14 @@ _INCLUDED: dict[Detail, list[str]] = {
 }
 
 
+@contextmanager
 def open_collection(
     folder: Path | None, client: Any, model: str, name: str, *, renew: bool = False
-) -> tuple[ClientAPI, chromadb.Collection, Callable[[], None]]:
-    """Open a collection for the vectors of one model.
+) -> Iterator[tuple[ClientAPI, chromadb.Collection]]:
+    """Open a client and a collection for the vectors of one model, and close them in the end.
 
-    It is in `client`, else in `folder`/chroma, else in memory. In memory it gets a unique name,
-    because all clients in memory share one database per process.
+    The collection is in `client`, which stays open, else in `folder`/chroma, else in memory. In
+    memory it gets a unique name, because all clients in memory share one database per process.
 
     Parameters:
         folder: the index's folder, or None.
@@ -65,8 +66,6 @@ def open_collection(
         model: the embedding model's stable name.
         name: the collection's name.
         renew: whether a collection that was written with another model is emptied.
-
-    Returns the client, the collection, and a function that closes what was opened here.
     """
     is_temporary = folder is None and client is None
     if is_temporary:
@@ -78,17 +77,11 @@ def open_collection(
     if renew and (collection.metadata or {}).get(MODEL_LABEL) not in (None, model):
         opened.delete_collection(name)
         collection = _ensure_collection(opened, name, model)
-    if client is not None:
-        return client, collection, lambda: None
-    return opened, collection, partial(_close, opened, name if is_temporary else None)
-
-
-def _close(client: ClientAPI, temporary_collection: str | None) -> None:
-    if temporary_collection is not None:
-        client.delete_collection(temporary_collection)
-    close = getattr(client, "close", None)  # its interface does not declare it
-    if close is not None:
-        close()
+    yield opened, collection
+    if is_temporary:
+        opened.delete_collection(name)
+    if client is None and hasattr(opened, "close"):  # its interface does not declare it
+        opened.close()
 
 
 def _ensure_collection(client: ClientAPI, name: str, model: str) -> chromadb.Collection:

@@ -80,12 +80,11 @@ class Place:
 
     def open_collection(self, model_name: str) -> tuple[Any, Collection]:
         """Open the client and the collection for a model's vectors; see `open_collection`."""
+        collection = open_collection(
+            self._folder, self._client, model_name, self._collection, renew=self._reembed
+        )
         with explaining_full_disk(self._folder):
-            client, collection, close = open_collection(
-                self._folder, self._client, model_name, self._collection, renew=self._reembed
-            )
-        self._resources.callback(close)
-        return client, collection
+            return self._resources.enter_context(collection)
 
     def open_docstore(self, in_folder: Callable[[Path], Any], in_memory: Callable[[], Any]) -> Any:
         """Open a docstore in the folder or, without a folder, in memory."""

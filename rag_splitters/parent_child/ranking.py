@@ -214,15 +214,13 @@ async def _find_allowed(
     if children.where is None:
         return await _find_nearest(children, text, depth, "id")
     allowed_count, count = await call(keywords.count_allowed, children.where)
-    # In Chroma, to compare a child takes three times as long as to find one of the nearest, of
-    # which the fewer are needed, the more children pass.
-    if allowed_count <= max(_MIN_COMPARED, math.isqrt(50 * count)):
+    if allowed_count <= _most_compared(count):
         ids = await call(keywords.list_allowed, children.where)
         similarities = await children.similarities(text, ids)
         best = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))[:depth]
         return Ranking.of(dict(best), {}, len(ids) <= depth)
     n = round(1.5 * depth * count / allowed_count)
-    if n <= max(_MIN_UNFILTERED, count // 10):  # so many are found faster than by a filter
+    if n <= _most_unfiltered(count):
         nearest = await children.find_unfiltered(text, n)
         ids = [match.child.id or "" for match in nearest]
         allowed = await call(keywords.allowed, children.where, ids)
@@ -231,3 +229,17 @@ async def _find_allowed(
         if len(untied) >= depth:
             return _ranking(_order_ties(untied), False)
     return await _find_nearest(children, text, depth, "id")
+
+
+def _most_compared(count: int) -> int:
+    """Return how many of so many children may be compared one by one.
+
+    In Chroma, this takes three times as long per child as finding the nearest ones, of which the
+    fewer are needed, the more children pass.
+    """
+    return max(_MIN_COMPARED, math.isqrt(50 * count))
+
+
+def _most_unfiltered(count: int) -> int:
+    """Return how many of the nearest of so many children are found faster than by a filter."""
+    return max(_MIN_UNFILTERED, count // 10)
