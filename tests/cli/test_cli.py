@@ -625,6 +625,8 @@ def test_index_remembers_its_sizes(docs: Path) -> None:
     assert max(map(len, stored("idx").values())) <= 60
     told = refused("index", "idx", "docs", "--parent-size", "50")
     assert told == "--child-size must not be above --parent-size (50), got 60"
+    refused("index", "new", "docs", "--child-size", "300", "--parent-size", "200")
+    assert not Path("new").exists()
 
 
 @pytest.mark.parametrize(

@@ -232,15 +232,3 @@ def test_index_keeps_sizes() -> None:
     children = rows("query", "idx", "council", "-k", "9", "--retrieve=children")
     assert 100 < max(len(row["text"]) for row in parents) <= 300
     assert max(len(row["text"]) for row in children) <= 100
-
-
-def test_index_again_with_other_sizes_cuts_again() -> None:
-    indexed("--child-size", "100", "--parent-size", "300")
-    indexed("--child-size", "50", "--parent-size", "200")
-    assert max(len(row["text"]) for row in rows("query", "idx", "council", "-k", "99")) <= 200
-
-
-def test_index_refuses_children_above_parents() -> None:
-    told = refused("index", "idx", "a.txt", "--child-size", "300", "--parent-size", "200")
-    assert told == "--child-size must not be above --parent-size (200), got 300"
-    assert not Path("idx").exists()

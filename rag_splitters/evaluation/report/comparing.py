@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -210,12 +211,9 @@ def named(strategies: Any) -> dict[str, Any]:
     else:
         by_name = {}
         for strategy in [strategies] if _is_strategy(strategies) else strategies:
-            name = base_name = _name(strategy)
-            count = 1
-            while name in by_name:
-                count += 1
-                name = f"{base_name} {count}"
-            by_name[name] = strategy
+            name = _name(strategy)
+            numbered = chain([name], (f"{name} {number}" for number in count(2)))
+            by_name[next(each for each in numbered if each not in by_name)] = strategy
     if not by_name:
         raise InputError("there are no strategies to compare: pass at least one chunker")
     return by_name
