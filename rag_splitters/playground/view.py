@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from rag_splitters.evaluation.measure.faults import FAULTS, MEANINGS
+from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.playground.cutting import Cut, Hit, monospace_ranges
 from rag_splitters.playground.texts import Text
@@ -214,7 +214,7 @@ def figure_rows(cut: Cut) -> list[tuple[str, str, str]]:
         ("time", f"{1000 * cut.seconds:.1f} ms", "what the strategy took"),
         ("repeated", f"{repeated / length:.1%}", repeats),
         ("dropped", f"{dropped / length:.1%}", drops),
-        *((FAULTS[name], f"{count:,}", MEANINGS[name]) for name, count in cut.faults.items()),
+        *((title, f"{cut.faults[name]:,}", meaning) for name, (title, meaning) in FAULTS.items()),
     ]
 
 

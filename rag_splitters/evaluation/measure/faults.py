@@ -20,22 +20,19 @@ from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sentences import sentence_spans
 
 FAULTS = {
-    "mid_sentence": "mid-sentence",
-    "orphan_headings": "orphan headings",
-    "tables_without_header": "no header",
-    "leaked_markup": "tags, scripts",
-    "tiny": "tiny",
+    "mid_sentence": ("mid-sentence", "chunks that begin inside a sentence"),
+    "orphan_headings": (
+        "orphan headings",
+        "chunks that end with a heading, which belongs to what follows",
+    ),
+    "tables_without_header": ("no header", "chunks with rows of a table but without its header"),
+    "leaked_markup": (
+        "tags, scripts",
+        "chunks of HTML with tags, scripts or styles in their text",
+    ),
+    "tiny": ("tiny", "chunks smaller than a tenth of the strategy's largest one"),
 }
-"""The titles of all faults by name."""
-
-MEANINGS = {
-    "mid_sentence": "chunks that begin inside a sentence",
-    "orphan_headings": "chunks that end with a heading, which belongs to what follows",
-    "tables_without_header": "chunks with rows of a table but without its header",
-    "leaked_markup": "chunks of HTML with tags, scripts or styles in their text",
-    "tiny": "chunks smaller than a tenth of the strategy's largest one",
-}
-"""What each fault is."""
+"""The title and the meaning of each fault by its name."""
 
 _MARK = re.compile(r"\s*(?:[-*+•]|\d{1,9}[.)])\s*")
 _WORD = re.compile(r"\w")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 
-from rag_splitters.evaluation.measure.faults import MEANINGS
+from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.results import Results
 from rag_splitters.evaluation.report.tables import caption, fault_sheet, format_gap, metric_sheet
 from rag_splitters.evaluation.report.verdict import verdict
@@ -33,7 +33,7 @@ def html_page(results: Results) -> str:
         settings=results.settings,
         metrics=metric_sheet(results) if results.questions else None,
         faults=fault_sheet(results),
-        meanings=MEANINGS,
+        meanings=FAULTS.values(),
         legend=legend,
         charts=_charts(results, legend),
     )

@@ -68,7 +68,8 @@ def metric_sheet(results: Results) -> Sheet:
 
 def fault_sheet(results: Results) -> Sheet:
     """The number of chunks, their mean size, and how many have each fault."""
-    titles = {"chunks": "chunks", "size": f"mean {results.settings.unit}", **FAULTS}
+    titles = {"chunks": "chunks", "size": f"mean {results.settings.unit}"}
+    titles |= {name: title for name, (title, _) in FAULTS.items()}
     rows = []
     for strategy in results.strategies:
         if strategy.faults is not None:
