@@ -19,6 +19,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from rag_splitters.distributed.columns import DocumentColumns
 from rag_splitters.distributed.indexing import IndexTask, Worker, index_for_workers
 from rag_splitters.models import HashingEmbeddings
 from tests.support.servers import ChromaServer, PostgresServer
@@ -53,7 +54,7 @@ def main() -> None:
     table = pa.Table.from_pylist(rows)
     with PostgresServer() as postgres, ChromaServer() as chroma:
         opening = partial(open_index, postgres.url, chroma.port)
-        task = IndexTask(opening, "text", "id", None, None, 256, "raise")
+        task = IndexTask(opening, DocumentColumns("text", "id", None), None, 256, "raise")
         with (
             index_for_workers(task) as (own_task, _),
             psycopg.connect(postgres.url, autocommit=True) as connection,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
@@ -38,6 +41,12 @@ def arrow() -> Any:
     return pyarrow
 
 
+@lru_cache(maxsize=4)
+def load(payload: bytes) -> Any:
+    """Return what the driver pickled, one per process, so that its models load once."""
+    return pickle.loads(payload)  # noqa: S301  (our own, from the driver)
+
+
 def chunk_fields(with_error: bool = False) -> list[pa.Field]:
     """Return the chunks' own columns in order, which are the same for every strategy.
 
@@ -64,29 +73,65 @@ def chunk_fields(with_error: bool = False) -> list[pa.Field]:
     return [*fields, pa.field(ERROR, text)] if with_error else fields
 
 
-def check_options(
-    text_column: str,
-    id_column: str | None,
-    metadata_columns: Sequence[str] | None,
-    batch_size: int,
-    on_error: str,
-) -> None:
+@dataclass(frozen=True)
+class DocumentColumns:
+    """The columns that documents are read from.
+
+    Parameters:
+        text: the column with the texts.
+        id: the column with the ids, if there is one.
+        metadata: the columns with the metadata; None: all others.
+    """
+
+    text: str
+    id: str | None
+    metadata: Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metadata, str):
+            raise InputError(f"metadata_columns must be a list of names, got {self.metadata!r}")
+        if self.text == self.id:
+            raise InputError(f"text_column and id_column must differ, got {self.id!r} twice")
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns with the texts and, if there is one, the ids of documents."""
+        return [self.text] if self.id is None else [self.text, self.id]
+
+    def metadata_names(self, schema: pa.Schema, ignored: Sequence[str] = ()) -> list[str]:
+        """Return the names of the metadata columns.
+
+        Raises ValueError if a column is missing or occurs twice, and TypeError if texts or ids have
+        the wrong type.
+        """
+        inputs = self.inputs
+        others = [name for name in schema.names if name not in (*inputs, *ignored)]
+        names = others if self.metadata is None else list(self.metadata)
+        _check_names(schema, [*inputs, *names])
+        _check_text_type(self.text, schema.field(self.text).type)
+        if self.id is not None:
+            _check_id_type(self.id, schema.field(self.id).type)
+        return names
+
+    def documents(
+        self, rows: pa.Table | pa.RecordBatch, metadata: Sequence[str]
+    ) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+        """Yield text, metadata (from these columns) and id of the document in each row."""
+        texts = rows.column(self.text).to_pylist()
+        ids = [None] * len(texts) if self.id is None else rows.column(self.id).to_pylist()
+        details = rows.select(metadata).to_pylist() if metadata else [{} for _ in texts]
+        for text, values, name in zip(texts, details, ids, strict=True):
+            yield text or "", values, None if name is None else str(name)
+
+
+def check_options(batch_size: int, on_error: str) -> None:
     """Raise ValueError if options for tables of documents are invalid."""
-    if isinstance(metadata_columns, str):
-        raise InputError(f"metadata_columns must be a list of names, got {metadata_columns!r}")
-    if text_column == id_column:
-        raise InputError(f"text_column and id_column must differ, got {id_column!r} twice")
     whole_number(batch_size, "batch_size", 1)
     if on_error not in ("raise", "row"):
         raise InputError(f"on_error must be 'raise' or 'row', got {on_error!r}")
 
 
-def input_columns(text_column: str, id_column: str | None) -> list[str]:
-    """Return the columns with the texts and, if there is one, the ids of documents."""
-    return [text_column] if id_column is None else [text_column, id_column]
-
-
-def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
+def _check_names(schema: pa.Schema, names: Iterable[str]) -> None:
     """Raise ValueError if a column is missing or occurs twice."""
     counts = Counter(schema.names)
     for name in names:
@@ -104,10 +149,9 @@ def metadata_fields(
     Parameters:
         own: the chunks' own columns.
 
-    Raises: ValueError if a column is missing, occurs twice, or has the name of one of the chunks'
-    own columns (in any case, because Spark ignores the case).
+    Raises ValueError if one has the name of one of the chunks' own columns (in any case, because
+    Spark ignores the case).
     """
-    check_names(schema, names)
     if clashes := [name for name in names if is_own(name, own)]:
         raise InputError(
             f"chunks have their own columns {clashes}: rename these columns of the documents, or "
@@ -121,7 +165,7 @@ def is_own(name: str, own: Sequence[pa.Field]) -> bool:
     return name.casefold() in {field.name for field in own}
 
 
-def check_text_type(name: str, kind: pa.DataType) -> None:
+def _check_text_type(name: str, kind: pa.DataType) -> None:
     """Raise TypeError if a column does not hold texts; it may hold only nulls."""
     if "ArrowPythonObjectType" in str(kind):  # Ray's type for strings that Arrow refuses
         raise InputTypeError(
@@ -132,7 +176,7 @@ def check_text_type(name: str, kind: pa.DataType) -> None:
         raise wrong_type(name, "strings", kind)
 
 
-def check_id_type(name: str, kind: pa.DataType) -> None:
+def _check_id_type(name: str, kind: pa.DataType) -> None:
     """Raise TypeError if a column holds neither strings nor whole numbers."""
     types = arrow().types
     if not (_is_string(kind) or types.is_null(kind) or types.is_integer(kind)):

@@ -6,7 +6,6 @@ repeats the work of a worker that dies. The index skips what has been written be
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -14,14 +13,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.calls import run
-from rag_splitters.distributed.columns import (
-    arrow,
-    check_id_type,
-    check_names,
-    check_options,
-    check_text_type,
-    input_columns,
-)
+from rag_splitters.distributed.columns import DocumentColumns, arrow, check_options, load
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.consistency import check_scope
@@ -85,9 +77,7 @@ class IndexTask:
     """The index to write and how documents are read from a table, as sent to the workers."""
 
     open_index: OpenIndex
-    text_column: str
-    id_column: str | None
-    metadata_columns: Sequence[str] | None
+    columns: DocumentColumns
     scope: Mapping[str, Any] | None
     batch_size: int
     on_error: Literal["raise", "row"]
@@ -100,24 +90,11 @@ class IndexTask:
                 "open_index must be a function without parameters that opens the index, got "
                 f"{type(self.open_index).__name__}: open stores cannot be sent to workers"
             )
-        check_options(
-            self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
-        )
+        check_options(self.batch_size, self.on_error)
 
-    def check_columns(self, schema: pa.Schema) -> list[str]:
-        """Return the names of the metadata columns.
-
-        Raises ValueError if a column is missing or occurs twice, and TypeError if texts or ids have
-        the wrong type.
-        """
-        inputs = input_columns(self.text_column, self.id_column)
-        others = [name for name in schema.names if name not in (*inputs, IDENTITY, VERSION)]
-        names = others if self.metadata_columns is None else list(self.metadata_columns)
-        check_names(schema, [*inputs, *names])
-        check_text_type(self.text_column, schema.field(self.text_column).type)
-        if self.id_column is not None:
-            check_id_type(self.id_column, schema.field(self.id_column).type)
-        return names
+    def metadata_names(self, schema: pa.Schema) -> list[str]:
+        """Return the names of the metadata columns, and check all columns."""
+        return self.columns.metadata_names(schema, (IDENTITY, VERSION))
 
     def identify(self, table: pa.Table) -> pa.Table:
         """Return a table with the ids of the documents, and of their versions, in two columns."""
@@ -130,16 +107,8 @@ class IndexTask:
 
     def documents(self, table: pa.Table) -> list[Entry]:
         """Return the documents in the rows of a table."""
-        metadata = self.check_columns(table.schema)
-        texts = table.column(self.text_column).to_pylist()
-        ids = [None] * len(texts)
-        if self.id_column is not None:
-            ids = table.column(self.id_column).to_pylist()
-        details = table.select(metadata).to_pylist() if metadata else [{} for _ in texts]
-        return [
-            Entry(text or "", values, None if name is None else str(name))
-            for text, values, name in zip(texts, details, ids, strict=True)
-        ]
+        names = self.metadata_names(table.schema)
+        return [Entry(*document) for document in self.columns.documents(table, names)]
 
 
 class Worker:
@@ -170,14 +139,7 @@ class Worker:
 @lru_cache(maxsize=1)
 def load_worker(payload: bytes) -> Worker:
     """Return the worker for a pickled task, one per process, so that its model loads once."""
-    return Worker(load_task(payload))
-
-
-@lru_cache(maxsize=1)
-def load_task(payload: bytes) -> IndexTask:
-    """Return a pickled task."""
-    task: IndexTask = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
-    return task
+    return Worker(load(payload))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.distributed.columns import DocumentColumns, load
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     VERSION,
@@ -16,9 +17,10 @@ from rag_splitters.distributed.indexing import (
     index_for_workers,
     load_worker,
 )
-from rag_splitters.distributed.splitter import TableSplitter, asks_model, load_splitter
+from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
+from rag_splitters.models.pickling import models_of
 from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def split_dataset(
     work: Any = _Splitting if in_actors else _split
     if not in_actors:  # actors may hold all CPUs, and then no task could divide the blocks
         # Ray reads many small files as one block, and one block is one task, on one core.
-        per_task = batch_size if asks_model(chunker) else _BATCHES_PER_TASK * batch_size
+        per_task = batch_size if any(models_of(chunker)) else _BATCHES_PER_TASK * batch_size
         dataset = dataset.repartition(target_num_rows_per_block=per_task)
     return dataset.map_batches(
         work,
@@ -104,7 +106,7 @@ def _split(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
     """A task: split a batch."""
     import pyarrow as pa
 
-    for chunks in load_splitter(payload).split_batches(batch):
+    for chunks in load(payload).split_batches(batch):
         yield pa.Table.from_batches([chunks])
 
 
@@ -168,12 +170,11 @@ def index_dataset(
     """
     ray = _ray("index_dataset", dataset)
     whole_number(writers, "writers", 1)
-    own_task = IndexTask(
-        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error
-    )
+    columns = DocumentColumns(text_column, id_column, metadata_columns)
+    own_task = IndexTask(open_index, columns, scope, batch_size, on_error)
     schema = _known_schema(dataset)
     if schema is not None:
-        own_task.check_columns(schema)
+        own_task.metadata_names(schema)
     with index_for_workers(own_task) as (task, finish):
         if not dataset.limit(1).count():  # Ray has no columns then
             return finish([])

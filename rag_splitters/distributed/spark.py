@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.distributed.columns import arrow, chunk_fields, input_columns, wrong_type
+from rag_splitters.distributed.columns import DocumentColumns, arrow, chunk_fields, load, wrong_type
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     MAX_EXAMPLES,
@@ -17,10 +17,9 @@ from rag_splitters.distributed.indexing import (
     OpenIndex,
     check_repeated,
     index_for_workers,
-    load_task,
     load_worker,
 )
-from rag_splitters.distributed.splitter import TableSplitter, load_splitter
+from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parameters.checks import whole_number
@@ -84,13 +83,12 @@ def split_dataframe(
     own_fields = chunk_fields(with_error=on_error == "row")
     repeated = chunks.names[len(own_fields) :]
     own = from_arrow_schema(arrow().schema(own_fields))
-    inputs = list(dict.fromkeys([*input_columns(text_column, id_column), *repeated]))
+    inputs = list(dict.fromkeys([*splitter.columns.inputs, *repeated]))
     payload: bytes = pyspark.cloudpickle.dumps(splitter)
 
     def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            documents = arrow().Table.from_batches([batch]).rename_columns(inputs)
-            yield from load_splitter(payload).split_batches(documents)
+        for documents in _tables(batches, inputs):
+            yield from load(payload).split_batches(documents)
 
     schema = StructType([*own, *(columns[name] for name in repeated)])
     return _select_by_number(dataframe, inputs).mapInArrow(split, schema, **options)
@@ -131,21 +129,19 @@ def index_dataframe(
     from pyspark.sql.types import StringType, StructField, StructType
 
     whole_number(writers, "writers", 1)
-    own_task = IndexTask(
-        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error
-    )
-    names = own_task.check_columns(_arrow_schema(dataframe.schema, text_column, id_column))
-    inputs = list(dict.fromkeys([*input_columns(text_column, id_column), *names]))
+    own = DocumentColumns(text_column, id_column, metadata_columns)
+    own_task = IndexTask(open_index, own, scope, batch_size, on_error)
+    names = own_task.metadata_names(_arrow_schema(dataframe.schema, text_column, id_column))
+    inputs = list(dict.fromkeys([*own.inputs, *names]))
     columns = _select_by_number(dataframe, inputs)
+    numbers = columns.columns
     identities = [StructField(name, StringType()) for name in (IDENTITY, VERSION)]
     with index_for_workers(own_task) as (task, finish):
         payload: bytes = pyspark.cloudpickle.dumps(task)
 
         def identify(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                numbers = batch.schema.names
-                documents = arrow().Table.from_batches([batch]).rename_columns(inputs)
-                named = load_task(payload).identify(documents)
+            for documents in _tables(batches, inputs):
+                named = load(payload).identify(documents)
                 yield from named.rename_columns([*numbers, IDENTITY, VERSION]).to_batches()
 
         def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -166,12 +162,12 @@ def index_dataframe(
 
 
 def _tables(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], size: int
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], size: int | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of Spark's batches in tables of at most `size` rows, under these names."""
     for batch in batches:
         table = arrow().Table.from_batches([batch]).rename_columns(list(names))
-        for start in range(0, table.num_rows, size):
+        for start in range(0, table.num_rows, size or table.num_rows or 1):
             yield table.slice(start, size)
 
 

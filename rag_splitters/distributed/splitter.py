@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import pickle
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.contract.chunker import Chunker
@@ -16,21 +14,17 @@ from rag_splitters.distributed.columns import (
     METADATA,
     TEXT,
     TYPED,
+    DocumentColumns,
     array,
     arrow,
-    check_id_type,
-    check_names,
     check_options,
-    check_text_type,
     chunk_fields,
-    input_columns,
     is_own,
     metadata_fields,
 )
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
-from rag_splitters.models.pickling import models_of
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 from rag_splitters.text.surrogates import without_surrogates
@@ -43,7 +37,6 @@ _ChunkRow = tuple[Any, ...]
 """A chunk's values for `columns.chunk_fields`, in that order."""
 
 _NO_DETAILS: tuple[Any, ...] = (*([None] * len(TYPED)), "{}")
-_NUMBERS = re.compile(r"\bdocuments? (\d+)(?: to (\d+))?")
 
 _MAX_BYTES = 1 << 25
 """The approximate size of a batch of chunks; only a single chunk may be larger.
@@ -117,10 +110,14 @@ class TableSplitter:
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
                 "without it"
             )
-        check_options(
-            self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
-        )
+        self.columns  # noqa: B018  (it raises the error)
+        check_options(self.batch_size, self.on_error)
         check_page_break(self.page_break)
+
+    @property
+    def columns(self) -> DocumentColumns:
+        """The columns that documents are read from."""
+        return DocumentColumns(self.text_column, self.id_column, self.metadata_columns)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the chunks for a table with these columns.
@@ -128,15 +125,9 @@ class TableSplitter:
         Raises: ValueError if a column is missing, occurs twice, or has the name of one of the
         chunks' own columns; TypeError if texts or ids have the wrong type.
         """
-        inputs = input_columns(self.text_column, self.id_column)
-        check_names(schema, inputs)
-        check_text_type(self.text_column, schema.field(self.text_column).type)
-        if self.id_column is not None:
-            check_id_type(self.id_column, schema.field(self.id_column).type)
-        others = [name for name in schema.names if name not in inputs]
-        names = others if self.metadata_columns is None else self.metadata_columns
+        names = self.columns.metadata_names(schema)
         own = self._own_fields()
-        keys = [name for name in inputs[1:] if not is_own(name, own) and name not in names]
+        keys = [key for key in self.columns.inputs[1:] if not is_own(key, own) and key not in names]
         return arrow().schema([*own, *metadata_fields(schema, [*keys, *names], own)])
 
     def _own_fields(self) -> list[pa.Field]:
@@ -169,7 +160,9 @@ class TableSplitter:
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         own = self._own_fields()
         metadata = _metadata_batch(rows, list(schema)[len(own) :])
-        sources = self._sources(rows, [n for n in metadata.schema.names if n != self.id_column])
+        names = [name for name in metadata.schema.names if name != self.id_column]
+        documents = enumerate(self.columns.documents(rows, names))
+        sources = [Source(*document, number) for number, document in documents]
         chunks: list[_ChunkRow] = []
         numbers: list[int] = []
         size = 0
@@ -187,29 +180,18 @@ class TableSplitter:
 
     def _rows(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[_ChunkRow]]]:
         """Yield each document with the rows of its chunks, or with its error row."""
-        if self.on_error == "raise":
-            for source, spans in zip(sources, _split_sources(self.chunker, sources), strict=True):
-                yield source, _chunk_rows(source, self._with_pages(source, spans))
-            return
-        for source, result in zip(sources, _split_each(self.chunker, sources), strict=True):
+        is_tolerant = self.on_error == "row"
+        results = _split_each(self.chunker, sources, is_tolerant)
+        for source, result in zip(sources, results, strict=True):
             try:
                 if isinstance(result, Exception):
                     raise result
-                chunks = list(_chunk_rows(source, self._with_pages(source, result)))
-                yield source, [(*chunk, None) for chunk in chunks]
+                rows = _chunk_rows(source, self._with_pages(source, result))
+                yield source, [(*row, None) for row in rows] if is_tolerant else rows
             except ValueError as error:
+                if not is_tolerant:
+                    raise
                 yield source, [_error_row(source, error)]
-
-    def _sources(self, rows: pa.RecordBatch, metadata: Sequence[str]) -> list[Source]:
-        """Return the documents in some rows, with their metadata."""
-        texts = rows.column(self.text_column).to_pylist()
-        key = self.id_column
-        ids = [None] * len(texts) if key is None else rows.column(key).to_pylist()
-        documents = zip(texts, rows.select(metadata).to_pylist(), ids, strict=True)
-        return [
-            Source(text or "", details, None if name is None else str(name), number)
-            for number, (text, details, name) in enumerate(documents)
-        ]
 
     def _with_pages(self, source: Source, spans: list[Span]) -> list[Span]:
         pattern = self.page_break or getattr(self.chunker, "page_break", None)
@@ -219,45 +201,31 @@ class TableSplitter:
         return with_pages(spans, breaks, first_page(source.metadata))
 
 
-# Documents in, chunks out
-
-
-def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span]]:
-    """Yield the spans of each source.
-
-    Raises: ValueError, which names the document. A missing package is not the fault of a document,
-    so its ImportError is raised unchanged.
-    """
-    results = chunker.split(sources)
-    for source in sources:
-        try:
-            spans = next(results)
-        except ImportError:
-            raise
-        except ModelError as error:
-            raise InputError(f"{error}{_names(str(error), sources)}") from error
-        except Exception as error:
-            # A plan takes many sources at once: split them one by one to find the one that fails.
-            for each in sources:
-                try:
-                    next(chunker.split([each]))
-                except Exception as own_error:
-                    raise _failure(each, own_error) from own_error
-            raise _failure(source, error) from error
-        yield spans
-
-
-def _split_each(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span] | ValueError]:
+def _split_each(
+    chunker: Chunker, sources: Sequence[Source], is_tolerant: bool
+) -> Iterator[list[Span] | InputError]:
     """Yield the spans of each source, or an error that names it.
 
     A model is asked only once about each source. If a strategy fails on the sources for another
-    reason, they are split one by one.
+    reason, they are split one by one. A missing package is not the fault of a document, so its
+    ImportError is raised unchanged.
+
+    Parameters:
+        is_tolerant: whether the other sources are needed if a model fails on one. An error that
+            would affect every source is raised in any case.
     """
+    collecting: AbstractContextManager[list[ModelError]] = nullcontext([])
+    if is_tolerant:
+        collecting = collect_failures()
     try:
-        with collect_failures() as failures:
+        with collecting as failures:
             results = list(chunker.split(sources))
     except ImportError:
         raise
+    except ModelError as error:
+        if is_tolerant or error.index is None:
+            raise
+        raise _failure(sources[error.index], error) from error
     except Exception as error:
         if getattr(error, "fatal", False):
             raise
@@ -342,44 +310,15 @@ def _chunk_batch(
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*fields, *metadata.schema]))
 
 
-def _name(source: Source) -> str:
-    return repr(source.id) if source.id is not None else f"(no id) {source.text[:60]!r}"
-
-
 def _failure(source: Source, error: Exception) -> InputError:
-    return InputError(
-        f"document {_name(source)} could not be split: {type(error).__name__}: {error}"
-    )
-
-
-def _names(message: str, sources: Sequence[Source]) -> str:
-    """Name the documents that a model's error refers to by number."""
-    mentioned = {int(n) for match in _NUMBERS.findall(message) for n in match if n}
-    numbers = sorted(number for number in mentioned if number < len(sources))
-    numbers = numbers or [0, len(sources) - 1]
-    names = ", ".join(f"document {number} is {_name(sources[number])}" for number in numbers)
-    return f" (in this batch of {len(sources)}, {names})"
+    """Return the error about a document that could not be split."""
+    name = repr(source.id) if source.id is not None else f"(no id) {source.text[:60]!r}"
+    failure = InputError(f"document {name} could not be split: {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
 
 
 def _json(details: Mapping[str, Any]) -> str:
     """Write metadata as JSON; lone surrogates are escaped, because Arrow cannot hold them."""
     text = json.dumps(details, ensure_ascii=False, allow_nan=False)
     return text if without_surrogates(text) == text else json.dumps(details)
-
-
-def asks_model(chunker: Chunker) -> bool:
-    """Whether the chunker, or one that it contains, asks a chat model or an embedding model.
-
-    >>> from rag_splitters import AgenticChunker, HybridChunker, RecursiveChunker
-    >>> agentic = AgenticChunker(llm=lambda prompt: "1")
-    >>> asks_model(RecursiveChunker()), asks_model(HybridChunker(stages=[agentic]))
-    (False, True)
-    """
-    return any(True for _ in models_of(chunker))
-
-
-@lru_cache(maxsize=4)
-def load_splitter(payload: bytes) -> TableSplitter:
-    """Return the pickled splitter, one per process, so that its models load once."""
-    splitter: TableSplitter = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
-    return splitter

@@ -364,9 +364,9 @@ def test_parent_child_index_with_such_metadata_imports_nothing(tmp_path: Path) -
 
 def test_table_splitter_of_ray_and_spark_carries_chunkers_and_no_names() -> None:
     from rag_splitters.distributed import TableSplitter
-    from rag_splitters.distributed.splitter import load_splitter
+    from rag_splitters.distributed.columns import load
 
     chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=20, length_function=my_length))
     payload = pickle.dumps(TableSplitter(chunker))
-    assert isinstance(load_splitter(payload), TableSplitter)
+    assert isinstance(load(payload), TableSplitter)
     assert b"function:" not in payload

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rag_splitters.distributed.columns import DocumentColumns
 from rag_splitters.distributed.indexing import (
     IndexSummary,
     IndexTask,
@@ -38,9 +39,9 @@ def index(where: Place) -> Index:
     """Indexes rows of documents."""
 
     def index_rows(rows: list[dict[str, Any]], **options: Any) -> IndexSummary:
-        defaults: dict[str, Any] = {"text_column": "text", "id_column": "id", "scope": None}
-        defaults |= {"metadata_columns": None, "batch_size": 3, "on_error": "raise"}
-        own_task = IndexTask(**{**defaults, "open_index": partial(open_index, where), **options})
+        columns = DocumentColumns(options.pop("text_column", "text"), "id", None)
+        defaults = {"scope": None, "batch_size": 3, "on_error": "raise", "columns": columns}
+        own_task = IndexTask(**{"open_index": partial(open_index, where), **defaults, **options})
         table = own_task.identify(pa.Table.from_pylist(rows))
         with index_for_workers(own_task) as (task, finish):
             worker = Worker(task)

@@ -33,7 +33,7 @@ import rag_splitters.langchain
 import rag_splitters.llama_index
 from rag_splitters import Chunker, SemanticChunker, SentenceChunker, Span, TitledChunker
 from rag_splitters.distributed import TableSplitter
-from rag_splitters.distributed.splitter import load_splitter
+from rag_splitters.distributed.columns import load
 from rag_splitters.evaluation import Question, compare
 from rag_splitters.langchain import SemanticTextSplitter
 from rag_splitters.llama_index import SemanticNodeParser
@@ -411,7 +411,7 @@ def test_workers_of_ray_and_spark_get_the_factory(
     chunker = SemanticChunker(embeddings=make_embeddings)
     pickled = cloudpickle.dumps(TableSplitter(chunker, batch_size=len(package)))
     table = pa.table({"text": ["One sentence. Another one. " * 100]})
-    assert load_splitter(pickled).split_table(table).num_rows
+    assert load(pickled).split_table(table).num_rows
     assert server.requests
     with pytest.raises(TypeError, match="pass a factory instead"):
         cloudpickle.dumps(SemanticChunker(embeddings=embedding(server)))
