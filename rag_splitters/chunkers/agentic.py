@@ -5,35 +5,32 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from rag_splitters.chunkers.asking import AskingChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
-from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.meaning.windows import (
     Window,
-    number_sentences,
     numbers_in,
+    sentence_prompts,
     sentences_of,
     windows,
 )
-from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each
-from rag_splitters.models.cache import Cache, check_cache
+from rag_splitters.models import ModelError
 from rag_splitters.models.failures import Failure, settle
-from rag_splitters.models.prompts import Form, check_prompt, fill
-from rag_splitters.parameters.fields import FunctionOrName
+from rag_splitters.models.prompts import Form, Prompt, check_prompt
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import outline_of_part
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.segmenters import SegmenterField
+from rag_splitters.text.sizing import Measure, sizer
+from rag_splitters.text.structure import Range
 from rag_splitters.text.unbreakable import marked_structure
 
 _PROMPT = """Divide a text into chunks that make sense by themselves: each about one thing, with \
@@ -68,7 +65,7 @@ class Starts(BaseModel):
     )
 
 
-class AgenticChunker(SizedChunker):
+class AgenticChunker(SizedChunker, AskingChunker):
     """Cuts where a chat model says that a self-contained chunk begins.
 
     The model sees the title and headings of the text, the maximum size, and the numbered sentences.
@@ -103,9 +100,6 @@ class AgenticChunker(SizedChunker):
 
     strategy: ClassVar[str] = "agentic"
 
-    llm: Llm
-    """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
-
     prompt: Annotated[str, AfterValidator(lambda value: check_prompt(value, "sentences"))] = _PROMPT
     """The prompt. {sentences} is replaced by the numbered sentences. Optional: {headings}, the
     title and headings above them; {size}, the maximum size; and {form}, how to answer. Enclose data
@@ -114,52 +108,24 @@ class AgenticChunker(SizedChunker):
     window: int = Field(default=100, ge=2)
     """Number of sentences that the model sees at once."""
 
-    max_retries: int = Field(default=2, ge=0)
-    """How often to ask the model again after an invalid answer."""
-
     on_error: Literal["raise", "skip"] | Nested = "raise"
     """What to do about a window that the model failed on. "raise": raise an error when the other
     documents are finished. "skip": leave its document out, and log a warning. A chunker: cut the
     window where that chunker would, and log a warning."""
 
-    cache: Cache = Field(default=None, repr=False)
-    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
-    of a folder; None: no cache."""
-
-    max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
-
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_cache(self.cache, self.llm)
+    segmenter: SegmenterField = "rules"
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [
-            _Text(
-                index,
-                source,
-                sentences_of(source.text, self.segmenter),
-                marked_structure(source.text),
-            )
+            _Text(index, source, sentences_of(source.text, self.segmenter))
             for index, source in enumerate(sources)
         ]
-        questions = [
-            _Question(text, number, window)
-            for text in texts
-            if len(text.sentences) > 1
-            for number, window in enumerate(windows(len(text.sentences), self.window))
-        ]
-        answers = await ask_each(
-            chat_model(self.llm, max_concurrency=self.max_concurrency),
-            self._prompts(questions),
+        questions_of = [text.questions(self.window) for text in texts]
+        questions = [question for own in questions_of for question in own]
+        answers = await self._ask(
+            [prompt for own in questions_of for prompt in self._prompts(own)],
             Starts,
             lambda index, answer: questions[index].read(answer),
-            self.max_retries,
-            cache=self.cache,
         )
         failures: list[Failure] = []
         failed: list[_Question] = []
@@ -176,40 +142,30 @@ class AgenticChunker(SizedChunker):
         results = [self._spans(text) for text in texts]
         return settle(type(self), self.on_error, sources, failures, results)
 
-    def _prompts(self, questions: Sequence[_Question]) -> list[str]:
-        prompts: list[str] = []
-        for _, own in groupby(questions, key=lambda question: id(question.text)):
-            of_text = list(own)
-            text = of_text[0].text
-            parts = [Span(*each.bounds()) for each in of_text]
-            headings = heading_contexts(text.source.text, text.source.metadata, parts)
-            prompts += [
-                fill(
-                    self.prompt,
-                    sentences=question.numbered_sentences(),
-                    headings=path,
-                    size=self._size_for(question),
-                    form=_FORM.instruction(is_structured=self.llm.is_structured),
-                )
-                for question, path in zip(of_text, headings, strict=True)
-            ]
-        return prompts
+    def _prompts(self, questions: Sequence[_Question]) -> list[Prompt]:
+        """Return the prompts for the windows of one text."""
+        if not questions:
+            return []
+        form = _FORM.instruction(is_structured=self.llm.is_structured)
+        parts = [question.sentences for question in questions]
+        measure = sizer(self.length_function)(questions[0].text.source.text)
+        sizes = ({"size": self._size_for(part, measure), "form": form} for part in parts)
+        return sentence_prompts(self.prompt, questions[0].text.source, parts, sizes)
 
-    def _size_for(self, question: _Question) -> str:
-        """Write the maximum size for a prompt, in its unit and in sentences."""
+    def _size_for(self, sentences: Sequence[Range], measure: Measure) -> str:
+        """Write the maximum size for a prompt, in its unit and in these sentences."""
         size = self.chunk_size - self.overlap
-        window, measure = question.window, question.text.structure.fit(self.sizes).measure
-        average = measure.length(*question.bounds()) / (window.last - window.first)
+        average = measure.length(sentences[0][0], sentences[-1][1]) / len(sentences)
         count = max(1, round(size / max(average, 1)))
-        sentences = "one of these sentences" if count == 1 else f"{count} of these sentences"
+        share = "one of these sentences" if count == 1 else f"{count} of these sentences"
         unit = str(self.length_function).partition(":")[0]
         if unit in ("characters", "words", "tokens"):
-            return f"{size} {unit}, which is about {sentences}"
-        return f"about {sentences}"
+            return f"{size} {unit}, which is about {share}"
+        return f"about {share}"
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
-        structure = text.structure
+        structure = marked_structure(text.source.text)
         structure.levels = (positions(starts), words(text.source.text))
         structure.required, structure.sentences = sorted(text.breaks), starts[1:]
         spans = pack(structure, self.sizes)
@@ -231,10 +187,15 @@ class _Text:
 
     index: int
     source: Source
-    sentences: list[tuple[int, int]]
-    structure: Structure
+    sentences: list[Range]
     breaks: set[int] = field(default_factory=set)
-    failed: list[tuple[int, int]] = field(default_factory=list)
+    failed: list[Range] = field(default_factory=list)
+
+    def questions(self, size: int) -> list[_Question]:
+        """Return the questions to ask: none about a single sentence."""
+        count = len(self.sentences)
+        parts = windows(count, size) if count > 1 else []
+        return [_Question(self, number, window) for number, window in enumerate(parts)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +210,15 @@ class _Question:
         """Name the window in a message."""
         return f"window {self.number} (sentences {self.window.first + 1} to {self.window.last})"
 
-    def numbered_sentences(self) -> str:
-        """Return the window's sentences with their numbers."""
-        sentences = self.text.sentences[self.window.first : self.window.last]
-        return number_sentences(self.text.source.text, sentences)
+    @property
+    def sentences(self) -> list[Range]:
+        """The sentences that the model sees."""
+        return self.text.sentences[self.window.first : self.window.last]
 
     def read(self, answer: str | BaseModel) -> list[int]:
         """Return the indices in the text of the sentences at which chunks begin."""
         starts = answer.starts if isinstance(answer, Starts) else numbers_in(str(answer))
-        count = self.window.last - self.window.first
+        count = len(self.sentences)
         if not starts:
             raise InputError("it names no sentence")
         for start in starts:
@@ -274,12 +235,7 @@ class _Question:
             if window.decides_from <= start < window.decides_to
         )
 
-    def bounds(self) -> tuple[int, int]:
-        """Return (start, end) of the sentences that the model sees."""
-        sentences, window = self.text.sentences, self.window
-        return sentences[window.first][0], sentences[window.last - 1][1]
-
-    def decided_bounds(self) -> tuple[int, int]:
+    def decided_bounds(self) -> Range:
         """Return (start, end) of the sentences that the window decides about."""
         sentences, window = self.text.sentences, self.window
         return sentences[window.decides_from][0], sentences[window.decides_to - 1][1]

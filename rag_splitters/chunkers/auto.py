@@ -92,8 +92,6 @@ class AutoChunker(MergingChunker):
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
     min_chunk_size: Least = 0.1
-    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
-    (an int), or a share of `chunk_size` (a float)."""
 
     rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
     """Strategies to use instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or

@@ -14,8 +14,8 @@ from pydantic import (
     WrapValidator,
 )
 
+from rag_splitters.chunkers.asking import AskingChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.meaning.situating import (
     Situations,
@@ -24,9 +24,9 @@ from rag_splitters.meaning.situating import (
     room_for_context,
     shorten,
 )
-from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each, check_whole
-from rag_splitters.models.cache import Cache, check_cache, read_answer
+from rag_splitters.models import Llm, ModelError
+from rag_splitters.models.asking import check_whole
+from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, stable_name
 from rag_splitters.models.failures import settle
 from rag_splitters.models.prompts import check_prompt
@@ -60,7 +60,7 @@ _Model = Annotated[
 ]
 
 
-class ContextualChunker(Chunker):
+class ContextualChunker(AskingChunker):
     """Puts a short context before every chunk, which says what it is about and where it comes from.
 
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
@@ -114,18 +114,8 @@ class ContextualChunker(Chunker):
     document_window: int | None = Field(default=8_000, ge=1)
     """Number of characters of the document that the model sees; None: all of it."""
 
-    max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
-
-    max_retries: int = Field(default=2, ge=0)
-    """How often to ask the model again after an empty answer."""
-
     count_context: bool = False
     """Whether the context counts towards the inner chunker's size."""
-
-    cache: Cache = Field(default=None, repr=False)
-    """Cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
-    of a folder; None: no cache."""
 
     cache_by: Literal["window", "chunk"] = "window"
     """When to reuse a context from the cache. "window": for the same chunk in the same window.
@@ -136,10 +126,6 @@ class ContextualChunker(Chunker):
     """What to do about a chunk that the model failed on. "raise": raise an error when the other
     documents are finished. "skip": leave its document out, and log a warning. "plain": leave the
     chunk without a context, and log a warning."""
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_cache(self.cache, self.llm)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         inner = await self.chunker.plan(self._with_room(sources))
@@ -154,7 +140,7 @@ class ContextualChunker(Chunker):
                 for source, spans in zip(sources, inner, strict=True)
             ]
         situations = self._situations(sources, inner)
-        await self._ask(situations)
+        await self._find_contexts(situations)
         places = iter(situations.places)
         results = [
             [
@@ -165,19 +151,14 @@ class ContextualChunker(Chunker):
         ]
         return settle(type(self), self.on_error, sources, situations.failures(), results)
 
-    async def _ask(self, situations: Situations) -> None:
+    async def _find_contexts(self, situations: Situations) -> None:
         """Get the contexts from the cache, and from the model those that are not there."""
         if self.cache is not None:
             texts = await self.cache.read(situations.keys)
             contexts = [read_answer(text, None) for text in texts]
             situations.recall([each if isinstance(each, str) else None for each in contexts])
-        model = chat_model(self.llm, max_concurrency=self.max_concurrency)
         for keys, prompts in situations.batches():
-            retries = self.max_retries
-            answers = await ask_each(
-                model, prompts, None, _read_context, retries, cache=self.cache, keys=keys
-            )
-            situations.take(keys, answers)
+            situations.take(keys, await self._ask(prompts, None, _read_context, keys))
 
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content) if self.count_context else True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
@@ -18,11 +18,11 @@ from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.embedder import Place, Row, is_vector, rows_of
 from rag_splitters.models.failures import Failure, settle
-from rag_splitters.parameters.fields import FunctionOrName, Least
+from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, own_cuts
+from rag_splitters.text.segmenters import SegmenterField, own_cuts
 from rag_splitters.text.sizing import Measure
 from rag_splitters.text.structure import Range, Structure
 from rag_splitters.text.unbreakable import marked_structure
@@ -55,16 +55,12 @@ class EmbeddingSizes(MergingChunker):
     size of requests, pass `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`."""
 
     min_chunk_size: Least = 0.2
-    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
-    (an int), or a share of `chunk_size` (a float)."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.
     In synchronous use, models that run on this machine get one request at a time."""
 
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     on_error: Literal["raise", "skip"] | Nested = "raise"
     """What to do about a document that the model failed on. "raise": raise an error when the others

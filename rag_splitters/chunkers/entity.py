@@ -5,19 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from rag_splitters.calls import call
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
-from rag_splitters.parameters.fields import FunctionOrName, Texts
+from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import cluster_end, cluster_floor, positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.structure import Structure, Unbreakable
 from rag_splitters.text.unbreakable import find_unbreakable
 
@@ -70,9 +70,7 @@ class EntityChunker(MergingChunker):
     max_gap: int = Field(default=3, ge=1)
     """Maximum distance, in sentences, between two mentions that are linked."""
 
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [source.text for source in sources]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, repeat
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
+from rag_splitters.chunkers.asking import AskingChunker
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
-from rag_splitters.meaning.situating import heading_contexts
-from rag_splitters.meaning.windows import number_sentences
-from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each
-from rag_splitters.models.cache import Cache, check_cache
+from rag_splitters.meaning.windows import sentence_prompts
+from rag_splitters.models import ModelError
 from rag_splitters.models.failures import settle
-from rag_splitters.models.prompts import Form, check_prompt, fill
-from rag_splitters.parameters.fields import FunctionOrName
+from rag_splitters.models.prompts import Form, check_prompt
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
     at_cluster,
@@ -31,7 +28,7 @@ from rag_splitters.text.boundaries import (
     words,
 )
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.structure import Structure
 
 _PROMPT = """Rewrite a passage as propositions: short statements, each of which says one thing and \
@@ -64,7 +61,7 @@ If the passage states nothing, answer: none""",
 )
 
 
-class PropositionChunker(SizedChunker):
+class PropositionChunker(SizedChunker, AskingChunker):
     """Rewrites passages as standalone statements with a chat model, each with its evidence.
 
     The text is cut into passages of whole sentences, of at most `chunk_size`, which if possible do
@@ -98,32 +95,17 @@ class PropositionChunker(SizedChunker):
 
     strategy: ClassVar[str] = "proposition"
 
-    llm: Llm
-    """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
-
     prompt: Annotated[str, AfterValidator(lambda value: check_prompt(value, "sentences"))] = _PROMPT
     """The prompt. {sentences} is replaced by the numbered sentences of a passage. Optional:
     {headings}, the title and headings above them, and {form}, how to answer. Enclose data in tags
     such as <sentences>, which are renamed if the data contain them."""
-
-    max_retries: int = Field(default=2, ge=0)
-    """How often to ask the model again after an invalid answer."""
 
     on_error: Literal["raise", "skip", "keep"] = "raise"
     """What to do about a passage that the model failed on. "raise": raise an error when the other
     documents are finished. "skip": leave its document out, and log a warning. "keep": leave the
     passage as it is, and log a warning."""
 
-    cache: Cache = Field(default=None, repr=False)
-    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
-    of a folder; None: no cache."""
-
-    max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
-
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -132,23 +114,20 @@ class PropositionChunker(SizedChunker):
                 "PropositionChunker takes no chunk_overlap, because propositions do not overlap; "
                 f"got {self.chunk_overlap}"
             )
-        check_cache(self.cache, self.llm)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         passages = [self._passages(source.text) for source in sources]
         places = [(index, passage) for index, own in enumerate(passages) for passage in own]
+        form = {"form": _FORM.instruction(is_structured=self.llm.is_structured)}
         prompts = [
             prompt
             for source, own in zip(sources, passages, strict=True)
-            for prompt in self._prompts(source, own)
+            for prompt in sentence_prompts(
+                self.prompt, source, [passage.sentences for passage in own], repeat(form)
+            )
         ]
-        answers = await ask_each(
-            chat_model(self.llm, max_concurrency=self.max_concurrency),
-            prompts,
-            Propositions,
-            lambda index, answer: places[index][1].read(answer),
-            self.max_retries,
-            cache=self.cache,
+        answers = await self._ask(
+            prompts, Propositions, lambda index, answer: places[index][1].read(answer)
         )
         failures = [
             (index, passage.place(), answer)
@@ -165,19 +144,6 @@ class PropositionChunker(SizedChunker):
             for source, own in zip(sources, passages, strict=True)
         ]
         return settle(type(self), self.on_error, sources, failures, results)
-
-    def _prompts(self, source: Source, passages: Sequence[Passage]) -> list[str]:
-        spans = [Span(*passage.bounds()) for passage in passages]
-        headings = heading_contexts(source.text, source.metadata, spans)
-        return [
-            fill(
-                self.prompt,
-                sentences=number_sentences(source.text, passage.sentences),
-                headings=path,
-                form=_FORM.instruction(is_structured=self.llm.is_structured),
-            )
-            for passage, path in zip(passages, headings, strict=True)
-        ]
 
     def _passages(self, text: str) -> list[Passage]:
         """Cut a text into passages, each with its sentences."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import uncut_headings
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.separators import check_separators, separators
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
@@ -47,9 +46,7 @@ class SentenceChunker(SizedChunker):
     """Maximum number of whole sentences that the next chunk repeats; an alternative to
     `chunk_overlap`."""
 
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     paragraph_separator: str | None = None
     """Text that separates paragraphs; chunks preferably end there. None: ends of sentences only."""

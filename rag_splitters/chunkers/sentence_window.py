@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
@@ -44,9 +43,7 @@ class SentenceWindowChunker(SizedChunker):
     window_size: int = Field(default=3, ge=0)
     """Number of sentences in the window before each sentence, and the same after it."""
 
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     def spans(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)

@@ -8,16 +8,15 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.topics import Segment, find_segments
 from rag_splitters.meaning.units import unit_cuts
-from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, own_cuts
+from rag_splitters.text.segmenters import SegmenterField, own_cuts
 from rag_splitters.text.unbreakable import marked_structure
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
@@ -66,9 +65,7 @@ class TopicChunker(MergingChunker):
     random_state: int = Field(default=0, ge=0, lt=2**32)
     """Seed of the topic model: the same seed gives the same chunks."""
 
-    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
-    from a text to a list of (start, end)."""
+    segmenter: SegmenterField = "rules"
 
     def spans(self, text: str) -> list[Span]:
         structure = marked_structure(text)

@@ -7,15 +7,18 @@ text is data: each sentence is one line, whatever it contains.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rag_splitters.errors import InputError
+from rag_splitters.meaning.situating import heading_contexts
+from rag_splitters.models.prompts import Prompt, fill
+from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
 from rag_splitters.text.sizing import Sizes
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.structure import Range, Structure
 
 _LONGEST = 1000
 _LIST = re.compile(r"\d+(?:(?:[\s,;\[\]()]|and\b|\n[-*])+\d+)*")
@@ -54,7 +57,7 @@ def windows(count: int, size: int) -> list[Window]:
     ]
 
 
-def sentences_of(text: str, segmenter: str | Segmenter) -> list[tuple[int, int]]:
+def sentences_of(text: str, segmenter: str | Segmenter) -> list[Range]:
     """Return (start, end) of each sentence; one of over 1,000 characters counts as several.
 
     No grapheme cluster is cut, none of them is blank, and white space between them is left out.
@@ -63,14 +66,33 @@ def sentences_of(text: str, segmenter: str | Segmenter) -> list[tuple[int, int]]
     [(0, 4), (5, 9)]
     """
     cuts = segmenter_cuts(segmenter, text)
-    spans = pack(
-        Structure(text, [words(text)], required=cuts),
-        Sizes(_LONGEST),
-    )
+    spans = pack(Structure(text, [words(text)], required=cuts), Sizes(_LONGEST))
     return [(span.start, span.end) for span in spans]
 
 
-def number_sentences(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def sentence_prompts(
+    template: str,
+    source: Source,
+    parts: Sequence[Sequence[Range]],
+    others: Iterable[Mapping[str, str]],
+) -> list[Prompt]:
+    """Return a prompt for each part of a text, with its sentences and the headings above them.
+
+    Parameters:
+        template: the prompt, with {sentences} and perhaps {headings}.
+        source: the text.
+        parts: the sentences of each part.
+        others: what to fill in for the other placeholders of each part.
+    """
+    spans = [Span(sentences[0][0], sentences[-1][1]) for sentences in parts]
+    headings = heading_contexts(source.text, source.metadata, spans)
+    return [
+        fill(template, sentences=number_sentences(source.text, part), headings=path, **other)
+        for part, path, other in zip(parts, headings, others, strict=False)
+    ]
+
+
+def number_sentences(text: str, spans: Sequence[Range]) -> str:
     """Write sentences as numbered lines, counted from 1.
 
     White space inside a sentence becomes one space, so no sentence can pass for another line.

@@ -201,7 +201,7 @@ class _Settling:
             if answer is None or question.problem_of(answer)
         ]
         if missing:
-            asking = self._model.asking(self._schema)
+            asking = Asking(self._model, self._schema)
             try:
                 new = await self._model.for_each(
                     lambda number: self._settle(asking, self._questions[number]), missing

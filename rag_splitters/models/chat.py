@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
-from rag_splitters.calls import Call, arun, run
+from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
@@ -91,7 +91,7 @@ class ChatModel(ModelHolder):
         """Whether the model can answer with an object of a schema; a callable cannot."""
         return is_structured(self.model)
 
-    def ask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
+    async def _ask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
         """Send the prompts, and return an answer or an error for each, in their order.
 
         Parameters:
@@ -99,22 +99,13 @@ class ChatModel(ModelHolder):
             schema: the pydantic model of the answers, for the framework's structured output. With
                 None, or if the model does not support it (see `is_structured`), answers are text.
         """
-        return run(self._ask(prompts, schema))
-
-    async def aask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
-        """Asynchronous `ask`."""
-        return await arun(self._ask(prompts, schema))
-
-    async def _ask(self, prompts: Sequence[str], schema: _Schema) -> list[Answer]:
-        asking = self.asking(schema)
+        asking = Asking(self, schema)
         return await self.for_each(
             lambda index: asking.answer(prompts[index], index, f"prompt {index}"),
             range(len(prompts)),
         )
 
-    def asking(self, schema: _Schema) -> Asking:
-        """Begin a series of questions with answers of this schema."""
-        return Asking(self, schema)
+    ask, aask = in_both_forms(_ask)
 
     def for_each(
         self, function: Callable[[int], Coroutine[Any, Any, Result]], numbers: Sequence[int]

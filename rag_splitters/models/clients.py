@@ -134,45 +134,29 @@ def ask_calls(model: Any, schema: _Schema) -> _Calls:
 
 
 def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
-    """Return LlamaIndex's structured answer in the form of LangChain's `include_raw`."""
-    template, observer, responses = _observe(model)
-    parsed = observer.structured_predict(schema, template, text=prompt)
-    return {"parsed": parsed, "raw": responses[-1] if responses else None}
-
-
-def _observe(model: Any) -> tuple[Any, Any, list[Any]]:
-    """Return a template (which ignores braces in the prompt), a model, and its list of responses.
+    """Return LlamaIndex's structured answer in the form of LangChain's `include_raw`.
 
     LlamaIndex returns structured answers without the response that says whether they are complete,
-    but passes it to callbacks. So the model is a shallow copy with a callback that collects them.
+    but passes it to callbacks. So a shallow copy of the model is asked, with a callback more.
     """
-    from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
-    from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+    from llama_index.core.callbacks import (
+        CallbackManager,
+        CBEventType,
+        EventPayload,
+        LlamaDebugHandler,
+    )
     from llama_index.core.prompts import PromptTemplate
 
-    responses: list[Any] = []
-
-    class Watch(BaseCallbackHandler):
-        def on_event_start(self, event_type: Any, *args: Any, **kwargs: Any) -> str:
-            return str(kwargs.get("event_id", ""))
-
-        def on_event_end(
-            self, event_type: Any, payload: Any = None, event_id: str = "", **kwargs: Any
-        ) -> None:
-            if event_type == CBEventType.LLM and payload:
-                kinds = (EventPayload.RESPONSE, EventPayload.COMPLETION)
-                responses.extend(payload[kind] for kind in kinds if kind in payload)
-
-        def start_trace(self, trace_id: str | None = None) -> None: ...
-
-        def end_trace(self, trace_id: str | None = None, trace_map: Any = None) -> None: ...
-
-    template = PromptTemplate("{text}")
-    if not hasattr(model, "model_copy") or not hasattr(model, "callback_manager"):
-        return template, model, responses
-    handlers = [*model.callback_manager.handlers, Watch([], [])]
-    manager = CallbackManager(handlers)
-    return template, model.model_copy(update={"callback_manager": manager}), responses
+    events = LlamaDebugHandler(print_trace_on_end=False)
+    if hasattr(model, "model_copy") and hasattr(model, "callback_manager"):
+        manager = CallbackManager([*model.callback_manager.handlers, events])
+        model = model.model_copy(update={"callback_manager": manager})
+    # A template ignores braces in the prompt.
+    parsed = model.structured_predict(schema, PromptTemplate("{text}"), text=prompt)
+    payloads = [event.payload or {} for event in events.get_events(CBEventType.LLM)]
+    kinds = (EventPayload.RESPONSE, EventPayload.COMPLETION)
+    responses = [payload[kind] for payload in payloads for kind in kinds if kind in payload]
+    return {"parsed": parsed, "raw": responses[-1] if responses else None}
 
 
 _CUT_OFF_REASONS = frozenset("length max_tokens model_length max_output_tokens".split())

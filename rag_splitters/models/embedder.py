@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.cache import Answers, TextCache, read_vector, vector_keys, vector_text
 from rag_splitters.models.calling import Stop, for_each, retrying
@@ -106,7 +106,7 @@ class Embedder(ModelHolder):
         """Whether the model has a separate method for questions."""
         return query_calls(self.model) is not None
 
-    def embed(
+    async def _embed(
         self,
         texts: Sequence[str],
         places: Sequence[Place] | None = None,
@@ -118,37 +118,18 @@ class Embedder(ModelHolder):
         Parameters:
             texts: the texts, of any number of documents; none may be blank.
             places: document number and offset of each text, for error messages.
-            side_by_side: whether to make concurrent calls in threads, as `aembed` does.
+            side_by_side: whether to make concurrent calls in any case, in threads.
 
         Raises ModelError, which names the call and, if known, the text, if the model fails, or if
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
         of numbers that are not finite.
         """
         is_parallel = side_by_side or self._is_parallel
-        return rows_of(run(self._rows(texts, places, is_parallel, None)))
+        return rows_of(await _Batches(self, texts, places, is_parallel, None, "vector").rows())
 
-    async def aembed(
-        self,
-        texts: Sequence[str],
-        places: Sequence[Place] | None = None,
-        *,
-        side_by_side: bool = False,
-    ) -> NDArray[np.float32]:
-        """Asynchronous `embed`, which calls the model in threads."""
-        is_parallel = side_by_side or self._is_parallel
-        return rows_of(await arun(self._rows(texts, places, is_parallel, None)))
+    embed, aembed = in_both_forms(_embed)
 
-    async def _rows(
-        self,
-        texts: Sequence[str],
-        places: Sequence[Place] | None,
-        is_parallel: bool,
-        cache: TextCache | None,
-        kind: Kind = "vector",
-    ) -> list[Row]:
-        return await _Batches(self, texts, places, is_parallel, cache, kind).rows()
-
-    def embed_each(
+    async def _embed_each(
         self,
         texts: Sequence[str],
         places: Sequence[Place] | None = None,
@@ -162,18 +143,11 @@ class Embedder(ModelHolder):
         Parameters:
             cache: the cache to which the vectors of each batch are written as soon as they arrive.
         """
-        return run(self._rows(texts, places, self._is_parallel, cache))
+        return await _Batches(self, texts, places, self._is_parallel, cache, "vector").rows()
 
-    async def aembed_each(
-        self,
-        texts: Sequence[str],
-        places: Sequence[Place] | None = None,
-        cache: TextCache | None = None,
-    ) -> list[Row]:
-        """Asynchronous `embed_each`."""
-        return await arun(self._rows(texts, places, self._is_parallel, cache))
+    embed_each, aembed_each = in_both_forms(_embed_each)
 
-    def embed_questions(
+    async def _embed_questions(
         self, questions: Sequence[str], cache: TextCache | None = None
     ) -> NDArray[np.float32]:
         """Embed questions, with the model's method for questions if it has one.
@@ -183,32 +157,24 @@ class Embedder(ModelHolder):
 
         Returns: an array with a row for each question.
         """
-        return rows_of(run(self._rows(questions, None, self._is_parallel, cache, "question")))
+        batches = _Batches(self, questions, None, self._is_parallel, cache, "question")
+        return rows_of(await batches.rows())
 
-    async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        """Asynchronous `embed_questions`."""
-        work = self._rows(questions, None, self._is_parallel, None, "question")
-        return rows_of(await arun(work))
+    embed_questions, aembed_questions = in_both_forms(_embed_questions)
 
-    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+    async def _embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """`embed` under LangChain's name."""
-        vectors: list[list[float]] = self.embed(texts).tolist()
+        vectors: list[list[float]] = (await self._embed(texts)).tolist()
         return vectors
 
-    async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """`aembed` under LangChain's name."""
-        vectors: list[list[float]] = (await self.aembed(texts)).tolist()
-        return vectors
+    embed_documents, aembed_documents = in_both_forms(_embed_documents)
 
-    def embed_query(self, text: str) -> list[float]:
+    async def _embed_query(self, text: str) -> list[float]:
         """Embed a question, under LangChain's name."""
-        vector: list[float] = self.embed_questions([text])[0].tolist()
+        vector: list[float] = (await self._embed_questions([text]))[0].tolist()
         return vector
 
-    async def aembed_query(self, text: str) -> list[float]:
-        """Asynchronous `embed_query`."""
-        vector: list[float] = (await self.aembed_questions([text]))[0].tolist()
-        return vector
+    embed_query, aembed_query = in_both_forms(_embed_query)
 
     @property
     def _retries(self) -> int:

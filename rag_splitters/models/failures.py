@@ -59,32 +59,19 @@ def settle(
 
     Raises ModelError; an error that affects every source is raised in any case.
     """
-    if not failures:
-        return list(results)
-    failed = {index for index, _, _ in failures}
     errors = [
         _with_place(chunker, sources[index], place, error) for index, place, error in failures
     ]
-    whole = [None if index in failed else spans for index, spans in enumerate(results)]
-    collected = _failures.get()
-    if any(error.fatal for error in errors) or (on_error == "raise" and collected is None):
-        raise merge_errors(errors, whole)
-    if on_error == "raise" and collected is not None:
-        collected.extend(errors)
-    else:
-        for error in errors:
-            action = "it has no chunks" if on_error == "skip" else "its fallback was used"
-            _LOG.warning("%s: %s", error, action)
-    return [spans or [] for spans in whole] if on_error in ("raise", "skip") else list(results)
-
-
-def merge_errors(errors: Sequence[ModelError], results: Sequence[list[Span] | None]) -> ModelError:
-    """Merge errors into the one to raise, with the spans of the sources that did not fail."""
-    first = next((error for error in errors if error.fatal), errors[0])
-    others = f" (and {len(errors) - 1} more failed)" if len(errors) > 1 else ""
-    error = first.about(f"{first}{others}")
-    error.results, error.failures = results, list(errors)
-    return error
+    if on_error in ("raise", "skip"):
+        failed = {index for index, _, _ in failures}
+        results = [[] if index in failed else spans for index, spans in enumerate(results)]
+    if on_error == "raise" or any(error.fatal for error in errors):
+        raise_or_collect(errors, sources, results)
+        return list(results)
+    for error in errors:
+        action = "it has no chunks" if on_error == "skip" else "its fallback was used"
+        _LOG.warning("%s: %s", error, action)
+    return list(results)
 
 
 def raise_or_collect(
@@ -92,19 +79,23 @@ def raise_or_collect(
 ) -> None:
     """Pass on the errors of a plan to the `collect_failures` around it.
 
-    Raises ModelError if there is none.
+    Raises ModelError, with the spans of the sources that did not fail, if there is none, or if an
+    error affects every source.
     """
     if not errors:
         return
-    outer = _failures.get()
-    if outer is not None:
-        outer.extend(errors)
+    collected = _failures.get()
+    first = next((error for error in errors if error.fatal), errors[0])
+    if collected is not None and not first.fatal:
+        collected.extend(errors)
         return
-    failed = {error.index for error in errors}
+    others = f" (and {len(errors) - 1} more failed)" if len(errors) > 1 else ""
+    error = first.about(f"{first}{others}")
+    failed = {each.index for each in errors}
     pairs = zip(sources, results, strict=True)
-    raise merge_errors(
-        errors, [None if source.number in failed else spans for source, spans in pairs]
-    )
+    error.results = [None if source.number in failed else spans for source, spans in pairs]
+    error.failures = list(errors)
+    raise error
 
 
 def _with_place(chunker: type, source: Source, place: str, error: ModelError) -> ModelError:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, Field
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
 
@@ -29,6 +32,17 @@ def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
         if kind == "regex":
             _regex(name)
     return segmenter
+
+
+SegmenterField = Annotated[
+    FunctionOrName,
+    AfterValidator(check_segmenter),
+    Field(
+        description='How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", '
+        "or a function from a text to a list of (start, end)."
+    ),
+]
+"""A field for a segmenter."""
 
 
 def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
