@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from rag_splitters.chunkers.asking import AskingChunker
+from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SizedChunker
@@ -65,7 +65,7 @@ class Starts(BaseModel):
     )
 
 
-class AgenticChunker(SizedChunker, AskingChunker):
+class AgenticChunker(SizedChunker, AskingStrategy):
     """Cuts where a chat model says that a self-contained chunk begins.
 
     The model sees the title and headings of the text, the maximum size, and the numbered sentences.

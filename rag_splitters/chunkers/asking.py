@@ -12,8 +12,8 @@ from rag_splitters.models.asking import Read, Result, ask_each
 from rag_splitters.models.cache import Cache, check_cache
 
 
-class AskingChunker(Chunker):
-    """A chunker that asks a chat model, which may be told that its answer was invalid.
+class AskingStrategy(Chunker):
+    """A strategy that asks a chat model, which may be told that its answer was invalid.
 
     Raises ValueError if `llm` is not a chat model, or if a `cache` is used with an `llm` that has
     no stable name.

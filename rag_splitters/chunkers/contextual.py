@@ -14,7 +14,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from rag_splitters.chunkers.asking import AskingChunker
+from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.meaning.situating import (
@@ -60,7 +60,7 @@ _Model = Annotated[
 ]
 
 
-class ContextualChunker(AskingChunker):
+class ContextualChunker(AskingStrategy):
     """Puts a short context before every chunk, which says what it is about and where it comes from.
 
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the

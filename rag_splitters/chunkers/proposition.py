@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator
 
-from rag_splitters.chunkers.asking import AskingChunker
+from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
@@ -61,7 +61,7 @@ If the passage states nothing, answer: none""",
 )
 
 
-class PropositionChunker(SizedChunker, AskingChunker):
+class PropositionChunker(SizedChunker, AskingStrategy):
     """Rewrites passages as standalone statements with a chat model, each with its evidence.
 
     The text is cut into passages of whole sentences, of at most `chunk_size`, which if possible do

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from inspect import isawaitable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from types import BuiltinFunctionType, FunctionType
 from typing import Annotated, Any, TypeAlias
@@ -19,7 +17,7 @@ from rag_splitters.meaning.mentions import (
     read_mention,
     remove_overlaps,
 )
-from rag_splitters.models.loop import run_async
+from rag_splitters.models.loop import finished
 from rag_splitters.models.secrets import without_secrets
 from rag_splitters.parameters.functions import describe, registered_name, restore
 from rag_splitters.text.segmenters import spacy_pipeline
@@ -124,11 +122,12 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
     """Return the recogniser's answer for each part: (start, end, label) of its mentions."""
     kind = _kind(ner)
     if kind == "function":
-        return map(partial(_ask_function, ner), parts)
+        return (finished(ner(part)) for part in parts)
     if kind == "gliner":
         if not labels:
             raise InputError("a GLiNER model needs the labels to look for: pass labels=[...]")
-        return map(partial(_ask_gliner, ner, list(labels)), parts)
+        answers = (ner.predict_entities(part, list(labels)) for part in parts)
+        return ([(m["start"], m["end"], m["label"]) for m in answer] for answer in answers)
     if kind == "transformers":
         return _ask_transformers(ner, parts)
     pipeline = _pipeline(ner)
@@ -138,10 +137,6 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
         [(each.start_char, each.end_char, each.label_) for each in document.ents]
         for document in pipeline.pipe(parts, batch_size=16)
     )
-
-
-def _ask_gliner(ner: Any, labels: list[str], part: str) -> list[tuple[Any, ...]]:
-    return [(m["start"], m["end"], m["label"]) for m in ner.predict_entities(part, labels)]
 
 
 def _ask_transformers(ner: Any, parts: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -192,16 +187,6 @@ def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
         for start, end in mention_windows(part, len(part) // 2 + 1)
         for offset, piece in _split_to_fit(ner, part[start:end])
     ]
-
-
-def _ask_function(ner: Any, part: str) -> Any:
-    """Return a function's answer, which is awaited if the function is asynchronous."""
-    answer = ner(part)
-    return run_async(_await(answer)) if isawaitable(answer) else answer
-
-
-async def _await(answer: Awaitable[Any]) -> Any:
-    return await answer
 
 
 # A recogniser as a field

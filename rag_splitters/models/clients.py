@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from rag_splitters.models.describing import inner_models
-from rag_splitters.models.loop import arun_async, in_thread, run_async
+from rag_splitters.models.loop import arun_async, finished, in_thread, run_async
 from rag_splitters.models.prompts import Prompt
 
 _Function: TypeAlias = Callable[..., Any]
@@ -299,11 +299,6 @@ def _calls(model: Any, method: _Function | None) -> _Calls:
     function = method or model
 
     def blocking(argument: Any) -> Any:
-        result = function(argument)
-        return run_async(_await(result)) if inspect.isawaitable(result) else result
+        return finished(function(argument))
 
     return blocking, partial(in_thread, blocking)
-
-
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

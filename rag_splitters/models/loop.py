@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from inspect import isawaitable
 from typing import Any, TypeVar
 
 from rag_splitters.errors import OperationError
@@ -79,6 +80,15 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return future.result()
     finally:
         future.cancel()
+
+
+def finished(result: Any) -> Any:
+    """Return the result of a user's function, which is awaited on the loop if it is awaitable."""
+
+    async def wait() -> Any:
+        return await result
+
+    return run_async(wait()) if isawaitable(result) else result
 
 
 async def arun_async(work: Coroutine[Any, Any, T]) -> T:

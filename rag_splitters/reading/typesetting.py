@@ -35,20 +35,6 @@ _Key = tuple[str, tuple[bool, int] | None]
 The latter is whether it is Roman, and the offset from the page's index. None: no page number."""
 
 
-def without_running_heads(pages: Sequence[str]) -> list[str]:
-    """Remove running heads, running feet and page numbers from pages; see `inner_lines`.
-
-    >>> without_running_heads(["Tea 1\\nGreen", "Tea 2\\nBlack", "Tea 3\\nWhite"])
-    ['Green', 'Black', 'White']
-    """
-    lines_per_page = [page.split("\n") for page in pages]
-    ranges = inner_lines(lines_per_page)
-    return [
-        "\n".join(lines[first:last])
-        for lines, (first, last) in zip(lines_per_page, ranges, strict=True)
-    ]
-
-
 def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     """Return the range of lines of each page, without running heads, feet and page numbers.
 
@@ -127,20 +113,15 @@ def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> tupl
     return first, last
 
 
-def join_hyphenated(text: str) -> str:
-    """Join words that are divided at the end of a line or page.
-
-    >>> join_hyphenated("A well-known word may be di-\\nvided. This is well-\\nknown, too.")
-    'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
-    """
-    return with_edits(text, hyphen_edits(text))
-
-
 def hyphen_edits(text: str) -> list[Edit]:
     """Return the edits that join words that are divided at the end of a line or page.
 
     The second part moves up to the first. Other words of the text decide whether the hyphen belongs
     to the word, as in "well-known"; if they do not, it is dropped.
+
+    >>> text = "A well-known word may be di-\\nvided. This is well-\\nknown, too."
+    >>> with_edits(text, hyphen_edits(text))
+    'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
     """
     whole = _HYPHEN.sub("0", text.casefold())  # any letter, so that no part counts as a word
     words = Counter(word.replace("\u2010", "-") for word in _WORD.findall(whole))

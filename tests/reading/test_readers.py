@@ -24,7 +24,7 @@ from rag_splitters.langchain import (
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
 from rag_splitters.parent_child.options import Retrieve
 from rag_splitters.reading.files import read_sources, read_text
-from rag_splitters.reading.typesetting import join_hyphenated, without_running_heads
+from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, with_edits
 from tests.support.cases import CASES, no_propositions
 
 
@@ -255,11 +255,10 @@ def test_pdf_is_read_in_several_threads(pdf: Path) -> None:
 @example(["a-\na", "-\n1", "a"])
 def test_typesetting_takes_nothing_else(pages: list[str]) -> None:
     """Pages stay pages, and but for hyphens and white space, only whole lines at edges go."""
-    pages_left = without_running_heads(pages)
-    for page, left in zip(pages, pages_left, strict=True):
-        assert f"\n{left}\n" in f"\n{page}\n" or not left
-    text = "\f".join(pages_left)
-    joined = join_hyphenated(text)
+    lines = [page.split("\n") for page in pages]
+    ranges = zip(lines, inner_lines(lines), strict=True)
+    text = "\f".join("\n".join(own[first:last]) for own, (first, last) in ranges)
+    joined = with_edits(text, hyphen_edits(text))
     assert joined.count("\f") == text.count("\f")
     drop = str.maketrans("", "", "-\u00ad \n\f")
     assert joined.translate(drop) == text.translate(drop)
