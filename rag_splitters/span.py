@@ -4,72 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any
 
 from rag_splitters.errors import InputTypeError
-
-
-class Details(TypedDict, total=False):
-    """Keys of `Span.metadata` that individual strategies set.
-
-    A strategy of your own may add more. Whatever other parts of the package need to read is a
-    field of `Span` instead.
-    """
-
-    alt: str
-    """The alternative text of an image."""
-    caption: str
-    """The caption of an image or a table."""
-    cell_end: int
-    """The last cell of a notebook from which a chunk has text, counted from 1."""
-    cell_start: int
-    """The first cell of a notebook from which a chunk has text, counted from 1."""
-    columns: list[str]
-    """The labels of a table's columns."""
-    definitions: list[str]
-    """The classes and functions around a piece of code, the outermost first."""
-    end_time: float
-    """Time at which the last subtitle of a chunk ends, in seconds."""
-    entities: list[dict[str, Any]]
-    """The entities that a chunk mentions: text, label, start and end of each."""
-    fallback: str
-    """What a strategy did instead, or why, if it could not cut in its usual way."""
-    file_end: int
-    """Offset in the original file at which the text that a chunk was made from ends."""
-    file_start: int
-    """Offset in the original file at which the text that a chunk was made from begins."""
-    image_data: str
-    """The image itself, in base64."""
-    image_mimetype: str
-    """The MIME type of `image_data`."""
-    image_url: str
-    """The address of an image."""
-    json_path: str
-    """The JSONPath of a chunk of JSON."""
-    keyword: str
-    """The keyword that a section begins with."""
-    language: str
-    """The programming language of code."""
-    line_end: int
-    """The line of the file on which a chunk ends, counted from 1."""
-    line_start: int
-    """The line of the file on which a chunk begins, counted from 1."""
-    proposition: bool
-    """True for a proposition; False for sentences from which no proposition was made."""
-    row_end: int
-    """The last row of the table that a chunk holds, counted from 1."""
-    row_start: int
-    """The first row of the table that a chunk holds, counted from 1."""
-    start_time: float
-    """Time at which the first subtitle of a chunk begins, in seconds."""
-    strategy: str
-    """The strategy that `AutoChunker` chose."""
-    topic: int
-    """The number of a chunk's topic."""
-    topic_terms: list[str]
-    """The strongest terms of a chunk's topic."""
-    window: str
-    """The text around a sentence, including the sentence itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +49,7 @@ class Span:
     Parameters:
         start: offset of its first code point.
         end: offset after its last code point.
-        metadata: what only this strategy says about the piece; see `Details`.
+        metadata: what only this strategy says about the piece; its docstring lists the keys.
         content: the chunk's text if the strategy rewrote it; None if it is `text[start:end]`.
         headings: the headings above the piece, the outermost first.
         level: its depth in a tree of chunks, 0 for the whole document.

@@ -73,10 +73,8 @@ class EntityChunker(MergingChunker):
     segmenter: SegmenterField = "rules"
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        texts = [source.text for source in sources]
-        numbers = [source.number for source in sources]
-        mentions = await call(find_mentions, self.ner, texts, self.labels, numbers)
-        return [self._spans(text, own) for text, own in zip(texts, mentions, strict=True)]
+        mentions = await call(find_mentions, self.ner, sources, self.labels)
+        return [self._spans(each.text, own) for each, own in zip(sources, mentions, strict=True)]
 
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)

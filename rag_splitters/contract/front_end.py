@@ -6,15 +6,16 @@ from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from inspect import getattr_static
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from rag_splitters.contract.chunker import Chunker, is_ours, without
 from rag_splitters.contract.own_texts import base_texts, own_spans
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
 from rag_splitters.span import Source, Span
+from rag_splitters.text.pages import check_page_break
 
 
 class FrontEnd(Chunker):
@@ -28,6 +29,10 @@ class FrontEnd(Chunker):
     """
 
     model_config = ConfigDict(frozen=False, validate_assignment=True)
+
+    page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
+    """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
+    metadata; None: no pages."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)

@@ -26,7 +26,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
+from rag_splitters.text.pages import check_page_break, with_own_pages
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -181,24 +181,18 @@ class TableSplitter:
     def _rows(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[_ChunkRow]]]:
         """Yield each document with the rows of its chunks, or with its error row."""
         is_tolerant = self.on_error == "row"
+        page_break = self.page_break or getattr(self.chunker, "page_break", None)
         results = _split_each(self.chunker, sources, is_tolerant)
         for source, result in zip(sources, results, strict=True):
             try:
                 if isinstance(result, Exception):
                     raise result
-                rows = _chunk_rows(source, self._with_pages(source, result))
+                rows = _chunk_rows(source, with_own_pages(result, source, page_break))
                 yield source, [(*row, None) for row in rows] if is_tolerant else rows
             except ValueError as error:
                 if not is_tolerant:
                     raise
                 yield source, [_error_row(source, error)]
-
-    def _with_pages(self, source: Source, spans: list[Span]) -> list[Span]:
-        pattern = self.page_break or getattr(self.chunker, "page_break", None)
-        if pattern is None:
-            return spans
-        breaks = page_breaks(source.text, pattern)
-        return with_pages(spans, breaks, first_page(source.metadata))
 
 
 def _split_each(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.documents import Document
 from langchain_text_splitters import Language, RecursiveCharacterTextSplitter, TextSplitter
-from pydantic import AfterValidator
 from typing_extensions import Self, override
 
 from rag_splitters import chunkers
@@ -27,7 +26,7 @@ from rag_splitters.langchain.options import (
 from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
-from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
+from rag_splitters.text.pages import with_own_pages
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -80,10 +79,6 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     add_start_index: bool = True
     """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to
     the metadata."""
-
-    page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
-    """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
-    metadata; None: no pages."""
 
     @classmethod
     def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -147,9 +142,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         identities = Identities()
         documents: list[Document] = []
         for source, spans in zip(sources, results, strict=True):
-            if self.page_break is not None:
-                breaks = page_breaks(source.text, self.page_break)
-                spans = with_pages(spans, breaks, first_page(source.metadata))
+            spans = with_own_pages(spans, source, self.page_break)
             ids = identities.ids_of(source.text, source.metadata, source.id)
             documents += chunk_documents(source, spans, ids, self.add_start_index)
         return documents

@@ -7,14 +7,14 @@ import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.schema import BaseNode, Document
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import AfterValidator, BaseModel
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
@@ -39,7 +39,7 @@ from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
+from rag_splitters.text.pages import with_own_pages
 from rag_splitters.text.sizing import LengthFunction
 from rag_splitters.text.sources import Identities
 
@@ -98,10 +98,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     id_func: Function | None = None  # type: ignore[assignment]
     """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
-
-    page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
-    """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
-    metadata; None: no pages."""
 
     count_metadata: bool = True
     """Whether the metadata that is embedded with a chunk counts towards its size."""
@@ -263,9 +259,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             if not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
-            if self.page_break is not None:
-                breaks = page_breaks(source.text, self.page_break)
-                spans = with_pages(spans, breaks, first_page(source.metadata))
+            spans = with_own_pages(spans, source, self.page_break)
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:

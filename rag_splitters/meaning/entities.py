@@ -20,6 +20,7 @@ from rag_splitters.meaning.mentions import (
 from rag_splitters.models.loop import finished
 from rag_splitters.models.secrets import without_secrets
 from rag_splitters.parameters.functions import describe, registered_name, restore
+from rag_splitters.span import Source
 from rag_splitters.text.segmenters import spacy_pipeline
 from rag_splitters.text.surrogates import replace_surrogates
 
@@ -33,7 +34,7 @@ _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
 
 
 def find_mentions(
-    ner: Any, texts: Sequence[str], labels: Sequence[str], numbers: Sequence[int] | None = None
+    ner: Any, sources: Sequence[Source], labels: Sequence[str]
 ) -> list[list[Mention]]:
     """Find the mentions in each text, in order.
 
@@ -42,22 +43,21 @@ def find_mentions(
 
     Parameters:
         ner: a recogniser, see `Recogniser`.
-        texts: the texts.
+        sources: the texts.
         labels: the labels to look for; empty: all.
-        numbers: the numbers of the documents, for error messages; None: those of the texts.
 
     Raises ValueError, which names the document, if the recogniser fails on it or reports a mention
     outside of it, and ImportError if spaCy or the pipeline with this name is not installed.
 
-    >>> find_mentions(lambda text: [(0, 3, "PERSON")], ["Ada wrote."], [])
+    >>> find_mentions(lambda text: [(0, 3, "PERSON")], [Source("Ada wrote.")], [])
     [[Mention(start=0, end=3, label='PERSON')]]
     """
-    mentions: list[list[Mention]] = [[] for _ in texts]
+    mentions: list[list[Mention]] = [[] for _ in sources]
     parts = [
         (index, offset, part)
-        for index, text in enumerate(texts)
-        if text.strip()
-        for offset, part in _parts(ner, text)
+        for index, source in enumerate(sources)
+        if source.text.strip()
+        for offset, part in _parts(ner, source.text)
     ]
     answers = iter(_ask(ner, [part for _, _, part in parts], labels))
     for index, offset, part in parts:
@@ -69,11 +69,11 @@ def find_mentions(
         except ImportError:
             raise
         except Exception as error:  # recognisers may raise anything
-            number = index if numbers is None else numbers[index]
+            number = sources[index].number
             details = without_secrets(f"{type(error).__name__}: {error}", ner)
             message = f"EntityChunker: document {number}: the recogniser failed: {details}"
             raise InputError(message) from (error if str(error) in details else None)
-    return list(map(remove_overlaps, texts, mentions))
+    return list(map(remove_overlaps, (source.text for source in sources), mentions))
 
 
 # Each kind of recogniser

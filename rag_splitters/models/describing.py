@@ -123,15 +123,14 @@ def _parameters(model: Any, depth: int) -> dict[str, Any]:
         return {"steps": inner_parameters} if any(inner_parameters) else {}
     if not isinstance(model, BaseModel):
         return {}
-    fields = {name: type(model).model_fields[name] for name in type(model).model_fields}
-    values = {
-        name: getattr(model, name)
-        for name, field in fields.items()
-        if name in model.model_fields_set
-        and name not in (*_NAMES, *_NUMBERS, *_WITHOUT_EFFECT)
-        and getattr(model, name) != field.get_default(call_default_factory=False)
-    }
-    parameters: dict[str, Any] = _plain(values)
+    names = model.model_fields_set.difference(_NAMES, _NUMBERS, _WITHOUT_EFFECT)
+    parameters: dict[str, Any] = _plain(
+        {
+            name: getattr(model, name)
+            for name, field in type(model).model_fields.items()
+            if name in names and getattr(model, name) != field.default
+        }
+    )
     return parameters
 
 

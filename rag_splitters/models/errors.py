@@ -61,9 +61,7 @@ class ModelError(InputError):
         return error
 
 
-def model_error(
-    model: Any, problem: str, cause: BaseException | None = None, index: int | None = None
-) -> ModelError:
+def model_error(model: Any, problem: str, cause: BaseException | None = None) -> ModelError:
     """Create a `ModelError` for this model, with its client's message but without secrets."""
     name = describe_model(model)
     kind = "" if cause is None else type(cause).__name__
@@ -73,7 +71,6 @@ def model_error(
     error = ModelError(
         without_secrets(f"{label} {problem}{details}", model),
         model=name,
-        index=index,
         answered=cause is None or isinstance(cause, ValueError),  # parsers and pydantic raise it
         kind=kind,
         fatal=cause is not None and is_fatal(cause),

@@ -145,19 +145,12 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     """Read the bytes of a file. Its kind is detected by the name, which becomes id and `source`.
 
     Text of most kinds (Markdown, HTML, source code) stays as it is, with its line breaks and tags,
-    but without a byte order mark; see `decode` for its encoding. Its metadata has `line_start` and
-    `line_end`, from which every strategy gets the lines of its chunks. From notebooks, subtitles
-    and mails, the text is read without the markup; see `read_kind`. The metadata records the origin
-    of each part, so that each chunk has `file_start` and `file_end`: offsets in code points in the
-    file's text without a byte order mark, or in bytes in a mail that is not UTF-8. The id of a
-    message in a mailbox is the name, "#" and the Message-ID.
-
-    The pages of a PDF are separated by form feeds, and the metadata has `page_start` and
-    `page_end`, from which every strategy gets the pages of its chunks. Running heads and page
-    numbers are dropped, and words that are divided at the end of a line are joined. The headings,
-    which are found by their fonts, are in the metadata as `outline`. Word documents and
-    presentations become Markdown; slides count as pages. Workbooks become Markdown with a table for
-    each sheet, and books become text with an outline.
+    but without a byte order mark; see `decode` for its encoding. The loaders of the front ends say
+    what is read from other kinds. The metadata records where each part comes from (`line_start`,
+    `page_start`, `origin`, `outline`), so that every strategy can give its chunks their lines,
+    pages, headings or offsets: in code points in the file's text without a byte order mark, or in
+    bytes in a mail that is not UTF-8. The id of a message in a mailbox is the name, "#" and the
+    Message-ID.
 
     >>> read_bytes(b"\\xef\\xbb\\xbfplain text", "notes.txt")[0].text
     'plain text'

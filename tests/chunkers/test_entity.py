@@ -21,6 +21,7 @@ from rag_splitters import HybridChunker, ModalityChunker, PageChunker
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
+from rag_splitters.span import Source
 from rag_splitters.testing import HOSTILE_PIECES, hostile_texts
 from rag_splitters.text.sizing import sizer
 from tests.support.splitting import split_texts
@@ -95,7 +96,7 @@ def test_entity_labels_choose_what_counts() -> None:
 
 @given(text=st.lists(st.sampled_from([*HOSTILE_PIECES, "New York", "Ada ", "Bern. "])).map("".join))
 def test_entity_metadata_has_exact_positions(text: str) -> None:
-    wanted = find_mentions(names, [text], [])[0]
+    wanted = find_mentions(names, [Source(text)], [])[0]
     for span in EntityChunker(ner=names, chunk_size=20, chunk_overlap=9).spans(text):
         found = span.metadata.get("entities", [])
         assert [(e["start"], e["end"], e["label"]) for e in found] == [
@@ -162,7 +163,7 @@ def test_entity_mention_is_never_cut(
     spans = chunker.spans(text)
     check_sizes(chunker, text, [(span.start, span.end) for span in spans])
     measure, edges = sizer(unit)(text), set(clusters(text))
-    for start, end, _ in find_mentions(chunker.ner, [text], [])[0]:
+    for start, end, _ in find_mentions(chunker.ner, [Source(text)], [])[0]:
         if not {start, end} <= edges or measure.length(start, end) > size:
             continue
         for span in spans:
@@ -285,12 +286,12 @@ def test_entity_with_a_spacy_pipeline(ruler: Any) -> None:
 
 def test_entity_with_spacy_reads_texts_over_its_limit_in_windows(ruler: Any) -> None:
     text = "Ada Lovelace met nobody. It rained in New York again. " * 40
-    wanted = find_mentions(ruler, [text, "Bern"], [])
+    wanted = find_mentions(ruler, list(map(Source, [text, "Bern"])), [])
     small = copy.deepcopy(ruler)
     small.max_length = 70
     with pytest.raises(ValueError, match="E088"):
         small(text)
-    assert find_mentions(small, [text, "Bern"], []) == wanted
+    assert find_mentions(small, list(map(Source, [text, "Bern"])), []) == wanted
     assert [len(mentions) for mentions in wanted] == [80, 1]
 
 
@@ -411,9 +412,8 @@ class Gliner:
 )
 def test_entity_with_other_libraries(ner: Any, labels: tuple[str, ...]) -> None:
     text = "Ada Lovelace and Bern met near New York by night. " * 60
-    assert find_mentions(ner, [text, "", "Bern"], labels) == find_mentions(
-        names, [text, "", "Bern"], []
-    )
+    sources = list(map(Source, [text, "", "Bern"]))
+    assert find_mentions(ner, sources, labels) == find_mentions(names, sources, [])
 
 
 def test_entity_with_gliner_needs_labels() -> None:

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from rag_splitters import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
+from rag_splitters.span import Source
 from tests.chunkers.test_entity import names
 
 pytestmark = pytest.mark.model
@@ -79,7 +80,7 @@ def classifier(torch: Any, aggregation: str) -> Any:
 @pytest.mark.parametrize("aggregation", ["none", "simple", "first"])
 def test_entity_with_a_real_hugging_face_pipeline(torch: Any, aggregation: str) -> None:
     pipeline = classifier(torch, aggregation)
-    texts = [60 * TEXT, "", "Bern", "."]
+    texts = list(map(Source, [60 * TEXT, "", "Bern", "."]))
     assert find_mentions(pipeline, texts, []) == find_mentions(names, texts, [])
     assert describe_recogniser(pipeline) == "recogniser:transformers:someone/tiny"
     chunker = EntityChunker(ner=pipeline, chunk_size=120)
@@ -114,7 +115,7 @@ def test_entity_with_a_real_gliner(torch: Any, tmp_path: Path) -> None:
     labels = ("NAME", "PLACE")
     answer = ner.predict_entities(TEXT, list(labels))
     assert all(TEXT[each["start"] : each["end"]] == each["text"] for each in answer)
-    short, long = find_mentions(ner, [TEXT, 60 * TEXT], labels)
+    short, long = find_mentions(ner, [Source(TEXT), Source(60 * TEXT)], labels)
     assert short == [(each["start"], each["end"], each["label"]) for each in answer] != []
     assert long[-1].end > 59 * len(TEXT), "it would drop the rest"
 

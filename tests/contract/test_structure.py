@@ -10,8 +10,6 @@ import ast
 import inspect
 import re
 import sys
-import textwrap
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +20,7 @@ import rag_splitters
 import rag_splitters.langchain
 import rag_splitters.llama_index
 from rag_splitters import CATALOGUE
+from rag_splitters.parameters.descriptions import field_descriptions
 from tests.support.processes import run_python
 
 PACKAGE = Path(rag_splitters.__file__).parent
@@ -98,38 +97,18 @@ def test_catalogue_docstring_has_every_part(name: str) -> None:
     assert [part for part, is_there in wanted.items() if not is_there] == []
 
 
-def own_fields() -> Iterator[tuple[str, type, str]]:
-    """(class and field, the class, field) for every field that the package declares."""
+def test_every_parameter_is_described() -> None:
+    """In a whole sentence, which `help()`, the command line and the playground show."""
     front_ends = [
         getattr(sys.modules[f"rag_splitters.{front_end}"], f"Chunker{suffix}")
         for front_end, suffix in FRONT_ENDS.items()
     ]
-    seen = set()
-    for chunker in [*CATALOGUE.values(), *front_ends]:
-        for base in chunker.__mro__:
-            if not base.__module__.startswith("rag_splitters") or base in seen:
-                continue
-            seen.add(base)
-            for field in vars(base).get("__annotations__", {}):
-                if field in base.model_fields:
-                    yield f"{base.__name__}.{field}", base, field
-
-
-def test_catalogue_fields_have_docstrings() -> None:
-    assert [name for name, base, field in own_fields() if not has_docstring(base, field)] == []
-
-
-def has_docstring(base: type, field: str) -> bool:
-    """Whether a string that ends with a full stop stands below the field."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
-    following = [
-        after
-        for node, after in zip(body, [*body[1:], None], strict=True)
-        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == field
-    ]
-    (node,) = following
-    text = node.value.value if isinstance(node, ast.Expr) else None  # type: ignore[attr-defined]
-    return isinstance(text, str) and text.strip()[-1] in ".?"
+    assert [
+        f"{kind.__name__}.{name}"
+        for kind in [*CATALOGUE.values(), *front_ends]
+        for name, meaning in field_descriptions(kind).items()
+        if not meaning.strip().endswith((".", "?"))
+    ] == []
 
 
 # What an import loads
