@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
-
-from pydantic import BeforeValidator
+from typing import Any, ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.parameters.fields import LanguageName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import language_named, language_record
@@ -23,11 +22,6 @@ from rag_splitters.text.structure import Structure
 
 _MAX_ERRORS = 0.2
 _BLOCK_END = r"(?<=[\r\n][}\])])[;,)]*[ \t]*\r?\n\s*"  # of a block that begins at the margin
-
-
-def _plain(value: Any) -> Any:
-    """The value of a member of LangChain's `Language`; anything else unchanged."""
-    return getattr(value, "value", value)
 
 
 class CodeChunker(SizedChunker):
@@ -59,7 +53,7 @@ class CodeChunker(SizedChunker):
 
     strategy: ClassVar[str] = "code"
 
-    language: Annotated[str, BeforeValidator(_plain)] = "auto"
+    language: LanguageName = "auto"
     """Name of the programming language, such as "python"; "auto" detects it from the metadata
     (`language`, MIME type or file name), else from the text."""
 

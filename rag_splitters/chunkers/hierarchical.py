@@ -12,7 +12,7 @@ from typing_extensions import Self
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import Block, Format
+from rag_splitters.structure.blocks import Format
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
 from rag_splitters.structure.document import Document, read_document
@@ -134,34 +134,21 @@ class HierarchicalChunker(SizedChunker):
             starts = merged_units(text, blocks, measure, self.chunk_size)
             borders = [line_start(text, begin) for begin in starts]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
-            pieces = self._cut(text, blocks, borders, size=size)
+            sizes = Sizes(size, 0, self.length_function)
+            pieces = pack_blocks(text, blocks, sizes, required=list(filter(None, borders)))
             outer += [Node(piece.start, piece.end, level) for piece in pieces]
             borders = [piece.start for piece in pieces]
-        apart = sorted(node.start for node in outer) if self.emit == "all" else []
-        leaves = self._cut(text, blocks, borders, apart, size=self.chunk_size, overlap=self.overlap)
+        leaves = pack_blocks(
+            text,
+            blocks,
+            self.sizes,
+            required=list(filter(None, borders)),
+            without_overlap_at=sorted(node.start for node in outer) if self.emit == "all" else (),
+        )
         leaves = list(filter(document.holds_text, leaves))
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
         return self._place(leaves, outer, document.outline)
-
-    def _cut(
-        self,
-        text: str,
-        blocks: list[Block],
-        borders: Sequence[int],
-        apart: Sequence[int] = (),
-        *,
-        size: int,
-        overlap: int = 0,
-    ) -> list[Span]:
-        """Cut at every border, into pieces of at most `size`; those at `apart` repeat nothing."""
-        return pack_blocks(
-            text,
-            blocks,
-            Sizes(size, overlap, self.length_function),
-            required=[border for border in borders if border > 0],
-            without_overlap_at=apart,
-        )
 
     def _place(self, leaves: list[Span], outer: list[Node], outline: Outline) -> list[Span]:
         """Give the chunks their headings, levels and parents."""

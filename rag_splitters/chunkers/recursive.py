@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar
-
-from pydantic import BeforeValidator
+from typing import Any, ClassVar
 
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.fields import Texts
+from rag_splitters.parameters.fields import LanguageName, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import LANGUAGES, language_record
 from rag_splitters.structure.signatures import find_signatures
@@ -64,9 +62,7 @@ class RecursiveChunker(MergingChunker):
     is_regex: bool = False
     """Whether the separators are regular expressions."""
 
-    language: Annotated[
-        str | None, BeforeValidator(lambda value: getattr(value, "value", value))
-    ] = None
+    language: LanguageName | None = None
     """Programming or markup language whose separators to use, by its name in LangChain, such as
     "python" or "js"; None: no language."""
 

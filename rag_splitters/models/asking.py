@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from rag_splitters.calls import Batch, Call, arun, run
 from rag_splitters.errors import InputError
 from rag_splitters.models.cache import Answers, TextCache, answer_keys, answer_text, read_answer
+from rag_splitters.models.calling import for_each
 from rag_splitters.models.chat import Asking, ChatModel
 from rag_splitters.models.embedder import Embedder, Place, Row, rows_of
 from rag_splitters.models.errors import ModelError
@@ -133,7 +134,7 @@ async def ask_each(
     questions = [_Question(index, prompts[index], key, read) for key, index in first.items()]
 
     async def settle(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
-        return await _Settling(questions, model, schema, max_retries, cache).answers()
+        return await _settle(questions, model, schema, max_retries, cache)
 
     answers = await Batch(
         (ask_each, id(model.model), model.max_concurrency, schema, max_retries, id(cache)),
@@ -173,65 +174,59 @@ class _Question:
             return f"{error}; it began {beginning(answer)}"
         return ""
 
+    def error(self, problem: str, model: ChatModel) -> ModelError:
+        """Return the error about its last answer."""
+        message = f"invalid answer: {problem}"
+        return ModelError(message, model=model.description, index=self.index, answered=True)
 
-class _Settling:
-    """Asks questions until each has a valid answer or an error."""
 
-    def __init__(
-        self,
-        questions: Sequence[_Question],
-        model: ChatModel,
-        schema: type[BaseModel] | None,
-        max_retries: int,
-        cache: TextCache | None,
-    ) -> None:
-        self._questions, self._model, self._schema = questions, model, schema
-        self._max_retries = max_retries
-        keys = {question.key: question.key for question in questions}
-        read = partial(read_answer, schema=schema)
-        self._answers = Answers(model.memory, schema, cache, keys, read, answer_text)
-
-    async def answers(self) -> list[str | BaseModel | ModelError]:
-        """Return the answer to each question, or the error instead."""
-        recalled = await self._answers.recall([question.key for question in self._questions])
-        answers = [recalled.get(question.key) for question in self._questions]
-        missing = [
-            number
-            for number, (question, answer) in enumerate(zip(self._questions, answers, strict=True))
-            if answer is None or question.problem_of(answer)
-        ]
-        if missing:
-            asking = Asking(self._model, self._schema)
-            try:
-                new = await self._model.for_each(
-                    lambda number: self._settle(asking, self._questions[number]), missing
-                )
-            finally:
-                self._answers.expect([self._questions[number].key for number in missing])
-            for number, answer in zip(missing, new, strict=True):
-                answers[number] = answer
+async def _settle(
+    questions: Sequence[_Question],
+    model: ChatModel,
+    schema: type[BaseModel] | None,
+    max_retries: int,
+    cache: TextCache | None,
+) -> list[str | BaseModel | ModelError]:
+    """Ask questions until each has a valid answer or an error."""
+    keys = {question.key: question.key for question in questions}
+    known = Answers(
+        model.memory, schema, cache, keys, partial(read_answer, schema=schema), answer_text
+    )
+    recalled = await known.recall(list(keys))
+    answers = [recalled.get(question.key) for question in questions]
+    missing = [
+        number
+        for number, (question, answer) in enumerate(zip(questions, answers, strict=True))
+        if answer is None or question.problem_of(answer)
+    ]
+    if not missing:
         return [answer for answer in answers if answer is not None]
+    asking = Asking(model, schema)
 
-    async def _settle(self, asking: Asking, question: _Question) -> str | BaseModel | ModelError:
-        prompt, attempts = question.prompt, self._max_retries + 1
+    async def settle(number: int) -> str | BaseModel | ModelError:
+        question, attempts = questions[number], max_retries + 1
+        prompt = question.prompt
         while True:
             attempts -= 1
             answer = await asking.answer(prompt, question.index, "the prompt")
             if isinstance(answer, ModelError):
                 error, problem = answer, "it does not have the form that is asked for"
             elif problem := question.problem_of(answer):
-                error = self._error(question, problem)
+                error = question.error(problem, model)
             else:
-                await self._answers.keep({question.key: answer})
+                await known.keep({question.key: answer})
                 return answer
             if not error.answered or not attempts:
                 return error
             prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
 
-    def _error(self, question: _Question, problem: str) -> ModelError:
-        message = f"invalid answer: {problem}"
-        name = self._model.description
-        return ModelError(message, model=name, index=question.index, answered=True)
+    try:
+        settled = await for_each(settle, missing, model.max_concurrency or 1)
+    finally:
+        known.expect([questions[number].key for number in missing])
+    for number, answer in zip(missing, settled, strict=True):
+        answers[number] = answer
+    return [answer for answer in answers if answer is not None]
 
 
 _LONG = 200  # characters: shorter texts may be labels, which end without a full stop

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
-from rag_splitters.calls import Call, in_both_forms
+from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
@@ -100,18 +100,13 @@ class ChatModel(ModelHolder):
                 None, or if the model does not support it (see `is_structured`), answers are text.
         """
         asking = Asking(self, schema)
-        return await self.for_each(
+        return await for_each(
             lambda index: asking.answer(prompts[index], index, f"prompt {index}"),
             range(len(prompts)),
+            self.max_concurrency or 1,
         )
 
     ask, aask = in_both_forms(_ask)
-
-    def for_each(
-        self, function: Callable[[int], Coroutine[Any, Any, Result]], numbers: Sequence[int]
-    ) -> Call[list[Result]]:
-        """Return a call that runs a coroutine function for each number, concurrently."""
-        return for_each(function, numbers, self.max_concurrency or 1)
 
 
 class Asking:

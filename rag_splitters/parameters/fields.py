@@ -69,3 +69,6 @@ FunctionOrName = Annotated[
 
 Texts = Annotated[Sequence[str], AfterValidator(tuple)]
 """A field for strings; a list becomes a tuple."""
+
+LanguageName = Annotated[str, BeforeValidator(lambda value: getattr(value, "value", value))]
+"""A field for the name of a language; a member of LangChain's `Language` becomes its value."""
