@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict
 
-from rag_splitters.calls import together
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -18,7 +17,7 @@ from rag_splitters.chunkers.json import JsonChunker
 from rag_splitters.chunkers.parts import in_order
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
-from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.contract.registry import Nested, registered_strategy
 from rag_splitters.contract.sized import MergingChunker, SizedChunker
 from rag_splitters.errors import InputError
@@ -149,24 +148,14 @@ class AutoChunker(MergingChunker):
 
     async def _plan_texts(self, texts: Sequence[tuple[Source, _Choice]]) -> list[list[Span]]:
         """Cut texts that need no reading first, each with the strategy that was chosen for it."""
-        sources = [source for source, _ in texts]
-        groups: dict[_Choice, list[int]] = {}
-        for index, (_, choice) in enumerate(texts):
-            groups.setdefault(choice, []).append(index)
-        chunkers = [self._chunker(choice) for choice in groups]
-        indexes = list(groups.values())
-        planned = await together(
-            [
-                chunker.plan([sources[index] for index in own])
-                for chunker, own in zip(chunkers, indexes, strict=True)
-            ]
-        )
-        results: list[list[Span]] = [[] for _ in sources]
-        for chunker, own, plans in zip(chunkers, indexes, planned, strict=True):
-            name = {"strategy": chunker.strategy or type(chunker).__name__}
-            for index, spans in zip(own, plans, strict=True):
-                results[index] = [replace(s, metadata={**s.metadata, **name}) for s in spans]
-        return results
+        choices = [choice for _, choice in texts]
+        chunkers = {choice: self._chunker(choice) for choice in dict.fromkeys(choices)}
+        chosen = [chunkers[choice] for choice in choices]
+        plans = await plan_each(chosen, [source for source, _ in texts])
+        return [
+            [replace(each, metadata={**each.metadata, "strategy": name}) for each in spans]
+            for name, spans in zip(map(_name_of, chosen), plans, strict=True)
+        ]
 
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
         """Choose the strategy for a text."""
@@ -216,6 +205,10 @@ class AutoChunker(MergingChunker):
     def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
         sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
         return kind(**sizes, **parameters)
+
+
+def _name_of(chunker: Chunker) -> str:
+    return chunker.strategy or type(chunker).__name__
 
 
 def _readings(source: Source, choice: _Choice) -> list[Reading] | None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rag_splitters.calls import together
-from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import outline_of_part
 from rag_splitters.text.excerpt import Excerpt
@@ -39,18 +38,15 @@ async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[
         sources: the texts.
         parts: the parts of each of them.
     """
-    chunkers: dict[int, Chunker] = {}
-    requests: dict[int, list[Source]] = {}
+    inner: list[tuple[Chunker, Source]] = []
     for source, own in zip(sources, parts, strict=True):
         for part in own:
             if isinstance(part, Part):
-                chunkers[id(part.chunker)] = part.chunker
                 metadata = outline_of_part(source.metadata, part.span.start, part.span.end)
                 metadata = {**metadata, **part.span.to_metadata()}
-                inner = source.part(part.excerpt.text, part.span.start, metadata)
-                requests.setdefault(id(part.chunker), []).append(inner)
-    planned = await together([chunkers[key].plan(inner) for key, inner in requests.items()])
-    plans = {key: iter(spans) for key, spans in zip(requests, planned, strict=True)}
+                text = source.part(part.excerpt.text, part.span.start, metadata)
+                inner.append((part.chunker, text))
+    plans = iter(await plan_each([chunker for chunker, _ in inner], [text for _, text in inner]))
     results = []
     for source, own in zip(sources, parts, strict=True):
         spans: list[Span] = []
@@ -58,7 +54,7 @@ async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[
             if isinstance(part, Span):
                 spans.append(part)
                 continue
-            pieces = part.excerpt.spans(next(plans[id(part.chunker)]), source.text)
+            pieces = part.excerpt.spans(next(plans), source.text)
             first = len(spans)
             spans += [piece.within(part.span, first) for piece in pieces]
         results.append(in_order(spans))

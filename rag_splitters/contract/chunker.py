@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import arun, run, together
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
@@ -288,6 +288,19 @@ def _by_name(
 async def _plan_with_places(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
     results = zip(sources, await chunker.plan(sources), strict=True)
     return [add_places(spans, each.text, each.metadata) for each, spans in results]
+
+
+async def plan_each(chunkers: Sequence[Chunker], sources: Sequence[Source]) -> list[list[Span]]:
+    """Cut each source with the chunker at its place; a chunker plans all its sources at once."""
+    groups: dict[int, list[int]] = {}
+    for index, chunker in enumerate(chunkers):
+        groups.setdefault(id(chunker), []).append(index)
+    plans = await together(
+        [chunkers[own[0]].plan([sources[index] for index in own]) for own in groups.values()]
+    )
+    places = [index for own in groups.values() for index in own]
+    results = dict(zip(places, (spans for plan in plans for spans in plan), strict=True))
+    return [results[index] for index in range(len(sources))]
 
 
 def without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

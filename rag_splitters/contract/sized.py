@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import Self
 
-from rag_splitters.calls import together
-from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import count_or_share
 from rag_splitters.parameters.fields import Least, Overlap, Size, Unit
@@ -99,22 +98,10 @@ def _plan_with_room(plan: Any) -> Any:
         if not any(source.prefix for source in sources):
             plans: list[list[Span]] = await plan(self, sources)
             return plans
-        groups: dict[str, list[int]] = {}
-        for index, source in enumerate(sources):
-            groups.setdefault(source.prefix, []).append(index)
-        results: list[list[Span]] = [[] for _ in sources]
-        planned = await together(
-            [
-                (self.with_room_for(prefix) if prefix else self).plan(
-                    [replace(sources[index], prefix="") for index in indexes]
-                )
-                for prefix, indexes in groups.items()
-            ]
-        )
-        for indexes, own in zip(groups.values(), planned, strict=True):
-            for index, spans in zip(indexes, own, strict=True):
-                results[index] = spans
-        return results
+        prefixes = dict.fromkeys(source.prefix for source in sources)
+        narrowed = {each: self.with_room_for(each) if each else self for each in prefixes}
+        bare = [replace(source, prefix="") for source in sources]
+        return await plan_each([narrowed[source.prefix] for source in sources], bare)
 
     with_room.makes_room = True  # type: ignore[attr-defined]
     return with_room
