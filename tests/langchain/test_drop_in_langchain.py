@@ -83,9 +83,6 @@ def test_options_can_be_assigned_by_langchains_names() -> None:
     assert splitter.split_text("one1two2three") == ["one", "two", "three"]
 
 
-# RecursiveCharacterTextSplitter() -> RecursiveTextSplitter()
-
-
 # Private attributes that other code reads
 
 
@@ -385,9 +382,6 @@ def test_windows_of_tokens_are_langchains(monkeypatch: Any) -> None:
     text = "Tokens are not words, they say."
     expected = TokenTextSplitter(**options).split_text(text)
     assert ours.TokenTextSplitter(**options).split_text(text) == expected
-
-
-# Copies
 
 
 # HashingEmbeddings where LangChain wants Embeddings

@@ -15,7 +15,6 @@ import pytest
 from llama_index.core import Document, MockEmbedding, Settings, StorageContext, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.ingestion import IngestionCache, IngestionPipeline
-from llama_index.core.ingestion.pipeline import get_transformation_hash
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import (
     HierarchicalNodeParser as TheirHierarchicalNodeParser,
@@ -30,12 +29,11 @@ from llama_index.core.node_parser import (
 from llama_index.core.node_parser.text.utils import truncate_text
 from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.retrievers import AutoMergingRetriever
-from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.schema import MetadataMode
 from llama_index.core.settings import _Settings
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import rag_splitters
-import rag_splitters.llama_index as front
 from rag_splitters import CATALOGUE, ParagraphChunker, RecursiveChunker, register
 from rag_splitters.llama_index import (
     CodeNodeParser,
@@ -50,7 +48,7 @@ from rag_splitters.llama_index import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
-from tests.support.cases import every_third, no_propositions, words_in_capitals
+from tests.llama_index.test_llama_index import PARSERS, key, least, texts
 from tests.support.processes import run_python
 
 ROOT = Path(rag_splitters.__file__).parents[1]
@@ -64,29 +62,12 @@ SENTENCES = [
 PARAGRAPHS = [" ".join(SENTENCES[at : at + 6]) for at in range(0, 60, 6)]
 TEXT = "\n\n".join(PARAGRAPHS)
 
-REQUIRED: dict[str, dict[str, Any]] = {
-    "agentic": {"llm": every_third},
-    "cluster": {"embeddings": HashingEmbeddings()},
-    "embedding": {"embeddings": HashingEmbeddings()},
-    "entity": {"ner": words_in_capitals},
-    "keyword": {"keywords": ["Ship"]},
-    "proposition": {"llm": no_propositions},
-    "semantic": {"embeddings": HashingEmbeddings()},
-}
-PARSERS = {
-    name: getattr(front, f"{chunker.__name__.removesuffix('Chunker')}NodeParser")
-    for name, chunker in CATALOGUE.items()
-}
 every_class = pytest.mark.parametrize("name", PARSERS)
 
 
 def make(name: str, **parameters: Any) -> Any:
     """A parser of each strategy."""
-    return PARSERS[name](**REQUIRED.get(name, {}), **parameters)
-
-
-def texts(nodes: Any) -> list[str]:
-    return [node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes]
+    return PARSERS[name](**{**least(name), **parameters})
 
 
 def token_count(text: str) -> int:
@@ -172,9 +153,6 @@ def test_the_code_of_the_migration_page_runs() -> None:
     assert Settings.chunk_size == 512
 
 
-# Assignment
-
-
 # The unit
 
 
@@ -251,8 +229,8 @@ def test_tokenizer_and_length_function_contradict() -> None:
 
 @every_class
 def test_from_defaults_is_the_constructor(name: str) -> None:
-    assert PARSERS[name].from_defaults(**REQUIRED.get(name, {}), callback_manager=None) is not None
-    parser = PARSERS[name].from_defaults(**REQUIRED.get(name, {}), include_prev_next_rel=False)
+    assert PARSERS[name].from_defaults(**least(name), callback_manager=None) is not None
+    parser = PARSERS[name].from_defaults(**least(name), include_prev_next_rel=False)
     assert parser.to_dict() == make(name, include_prev_next_rel=False).to_dict()
 
 
@@ -564,10 +542,6 @@ def test_little_room_does_not_turn_into_overlap() -> None:
 
 
 # The ingestion pipeline
-
-
-def key(parser: Any) -> str:
-    return get_transformation_hash([TextNode(text="text", id_="one")], parser)
 
 
 @pytest.mark.parametrize("option", ["length_function", "id_func", "tokenizer", "segmenter"])

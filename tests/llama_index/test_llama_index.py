@@ -315,11 +315,10 @@ NEUTRAL = {"cache", "callback_manager", "max_concurrency"}
 """Fields that change no chunk."""
 
 
-def node_parser_classes() -> dict[str, Any]:
-    return {
-        name: getattr(front, chunker.__name__.removesuffix("Chunker") + "NodeParser")
-        for name, chunker in CATALOGUE.items()
-    }
+PARSERS: dict[str, Any] = {
+    name: getattr(front, chunker.__name__.removesuffix("Chunker") + "NodeParser")
+    for name, chunker in CATALOGUE.items()
+}
 
 
 def least(name: str) -> dict[str, Any]:
@@ -340,7 +339,7 @@ def key(parser: Any) -> str:
 
 FIELDS = [
     (name, field)
-    for name, parser in node_parser_classes().items()
+    for name, parser in PARSERS.items()
     for field in parser.model_fields
     if field not in NEUTRAL and (name, field) != ("proposition", "chunk_overlap")  # refused
 ]
@@ -348,7 +347,7 @@ FIELDS = [
 
 @pytest.mark.parametrize(("name", "field"), FIELDS, ids=[f"{name}-{f}" for name, f in FIELDS])
 def test_cache_key_changes_with_every_parameter(name: str, field: str) -> None:
-    parser = node_parser_classes()[name]
+    parser = PARSERS[name]
     other = OTHER.get(f"{name}.{field}", OTHER.get(field, OTHER))
     assert other is not OTHER, f"give OTHER another value of {field}"
     changed = parser(**{**least(name), field: other})

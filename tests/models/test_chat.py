@@ -6,7 +6,7 @@ import asyncio
 import json
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -21,9 +21,8 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model, describe_model
 from rag_splitters.span import Span
 from tests.support.chat_doubles import LlamaIndexDouble
+from tests.support.openai_clients import SECRET, azure_options, openai_options
 from tests.support.openai_server import OpenAIServer
-
-SECRET = "sk-very-secret-0123456789"
 
 
 class Borders(BaseModel):
@@ -240,30 +239,11 @@ def test_chat_field_is_written_as_a_stable_name() -> None:
 # The real OpenAI clients
 
 
-def openai(server: OpenAIServer, **options: Any) -> ChatOpenAI:
-    options = {"max_retries": 2, "timeout": 5, **options}
-    return ChatOpenAI(base_url=server.url, api_key=SECRET, model="gpt-small", **options)
-
-
-def azure(server: OpenAIServer, **options: Any) -> AzureChatOpenAI:
-    options = {"max_retries": 2, "timeout": 5, **options}
-    return AzureChatOpenAI(
-        azure_endpoint=server.root,
-        api_key=SECRET,
-        api_version="2024-10-21",
-        azure_deployment="gpt-small",
-        **options,
-    )
-
-
-CLIENTS = {"openai": openai, "azure": azure}
+CLIENTS = {
+    "openai": lambda server, **others: ChatOpenAI(**openai_options(server, **others)),
+    "azure": lambda server, **others: AzureChatOpenAI(**azure_options(server, **others)),
+}
 every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 @every_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +20,12 @@ from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, descri
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
+from tests.support.openai_clients import SECRET, azure_options, openai_options
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.processes import run_python
 
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
-SECRET = "sk-very-secret-0123456789"
+SENDING_TEXTS = {"check_embedding_ctx_length": False, "timeout": 5}
 
 
 class Secretive(BaseEmbedding):
@@ -353,32 +354,17 @@ def test_embedder_sends_no_lone_surrogates() -> None:
 # What is said of a model, and where its secrets go
 
 
-def openai(server: OpenAIServer, **options: Any) -> OpenAIEmbeddings:
-    options = {"check_embedding_ctx_length": False, "max_retries": 2, "timeout": 5, **options}
-    return OpenAIEmbeddings(
-        base_url=server.url, api_key=SECRET, model="text-embedding-3-small", **options
-    )
+def openai(server: OpenAIServer, **others: Any) -> OpenAIEmbeddings:
+    model = "text-embedding-3-small"
+    return OpenAIEmbeddings(**openai_options(server, **{**SENDING_TEXTS, "model": model, **others}))
 
 
-def azure(server: OpenAIServer, **options: Any) -> AzureOpenAIEmbeddings:
-    options = {"check_embedding_ctx_length": False, "max_retries": 2, "timeout": 5, **options}
-    return AzureOpenAIEmbeddings(
-        azure_endpoint=server.root,
-        api_key=SECRET,
-        api_version="2024-06-01",
-        azure_deployment="small",
-        **options,
-    )
+def azure(server: OpenAIServer, **others: Any) -> AzureOpenAIEmbeddings:
+    return AzureOpenAIEmbeddings(**azure_options(server, **SENDING_TEXTS, **others))
 
 
 CLIENTS = {"openai": openai, "azure": azure}
 every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 @every_client

@@ -27,7 +27,9 @@ from tests.support.openai_clients import (
     TIMEOUT,
     LlamaIndexChat,
     LlamaIndexEmbeddings,
+    azure_options,
     message_of,
+    openai_options,
     post,
 )
 from tests.support.openai_server import Fault, OpenAIServer
@@ -158,20 +160,6 @@ def plain_embeddings(server: OpenAIServer) -> Any:
     return embed
 
 
-def options(server: OpenAIServer) -> dict[str, Any]:
-    return {"model": "m", "base_url": server.url, "api_key": SECRET, "timeout": TIMEOUT}
-
-
-def azure(server: OpenAIServer) -> dict[str, Any]:
-    return {
-        "azure_endpoint": server.root,
-        "api_key": SECRET,
-        "api_version": "2024-10-21",
-        "azure_deployment": "m",
-        "timeout": TIMEOUT,
-    }
-
-
 def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
     return {
         "api_base": server.url,
@@ -182,8 +170,8 @@ def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
 
 
 CHATS: dict[str, Callable[[OpenAIServer], Any]] = {
-    "openai": lambda server: ChatOpenAI(**options(server)),
-    "azure": lambda server: AzureChatOpenAI(**azure(server)),
+    "openai": lambda server: ChatOpenAI(**openai_options(server)),
+    "azure": lambda server: AzureChatOpenAI(**azure_options(server)),
     "llama_index": lambda server: LlamaIndexChat(url=server.url),
     "llama_index_openai": lambda server: LlamaIndexOpenAI(
         model="gpt-4o", **llama_index_options(server)
@@ -192,9 +180,11 @@ CHATS: dict[str, Callable[[OpenAIServer], Any]] = {
     "async function": async_chat,
 }
 EMBEDDINGS: dict[str, Callable[[OpenAIServer], Any]] = {
-    "openai": lambda server: OpenAIEmbeddings(**options(server), check_embedding_ctx_length=False),
+    "openai": lambda server: OpenAIEmbeddings(
+        **openai_options(server), check_embedding_ctx_length=False
+    ),
     "azure": lambda server: AzureOpenAIEmbeddings(
-        **azure(server), check_embedding_ctx_length=False
+        **azure_options(server), check_embedding_ctx_length=False
     ),
     "llama_index": lambda server: LlamaIndexEmbeddings(url=server.url),
     "llama_index_openai": lambda server: OpenAIEmbedding(**llama_index_options(server)),

@@ -48,12 +48,6 @@ KEYS = {
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
-
-
-@pytest.fixture
 def default_server() -> Iterator[OpenAIServer]:
     """The server that models talk to if they do not name another one."""
     with OpenAIServer() as running:

@@ -13,8 +13,22 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 
+from tests.support.openai_server import OpenAIServer
+
 SECRET = "sk-very-secret-0123456789"
 TIMEOUT = 0.6
+
+
+def openai_options(server: OpenAIServer, **others: Any) -> dict[str, Any]:
+    """Options of LangChain's clients for OpenAI."""
+    usual = {"model": "m", "base_url": server.url, "api_key": SECRET, "timeout": TIMEOUT}
+    return {**usual, **others}
+
+
+def azure_options(server: OpenAIServer, **others: Any) -> dict[str, Any]:
+    """Options of LangChain's clients for Azure."""
+    usual = {"azure_endpoint": server.root, "azure_deployment": "m", "api_version": "2024-10-21"}
+    return {**usual, "api_key": SECRET, "timeout": TIMEOUT, **others}
 
 
 def message_of(answer: dict[str, Any]) -> Any:
