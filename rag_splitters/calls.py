@@ -79,10 +79,6 @@ class Batch(Call[Any]):
         self.key, self.items = key, items
         self.batch_function, self.batch_async_function = function, async_function
 
-    def with_items(self, items: Sequence[Any]) -> Batch:
-        """Return the same call for other items."""
-        return Batch(self.key, items, self.batch_function, self.batch_async_function)
-
 
 def call(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Call[T]:
     """Return a call of a blocking function; `run` makes it directly, `arun` in a thread."""
@@ -240,7 +236,7 @@ def _merge_requests(
         for index, batch in group.items():
             parts[index] = slice(len(items), len(items) + len(batch.items))
             items += batch.items
-        yield next(iter(group.values())).with_items(items), parts
+        yield Batch(batch.key, items, batch.batch_function, batch.batch_async_function), parts
 
 
 def in_both_forms(

@@ -46,11 +46,7 @@ class Citation:
 
     def __str__(self) -> str:
         """The text as a prompt shows it, after its marker and label."""
-        return (
-            f"{self.marker} {self.label}\n{self.text}"
-            if self.label
-            else (f"{self.marker}\n{self.text}")
-        )
+        return f"{f'{self.marker} {self.label}'.rstrip()}\n{self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +157,8 @@ def _text_and_metadata(result: Any) -> tuple[str, Mapping[str, Any]]:
     result = getattr(result, "node", result)  # LlamaIndex's NodeWithScore
     if hasattr(result, "page_content"):
         return result.page_content, result.metadata
-    return (
-        result.get_content() if hasattr(result, "get_content") else result.text
-    ), result.metadata
+    text = result.get_content() if hasattr(result, "get_content") else result.text
+    return text, result.metadata
 
 
 def _label(metadata: Mapping[str, Any]) -> str:

@@ -92,9 +92,7 @@ def source_identity(text: str, metadata: Mapping[str, Any], document_id: str | N
 
 def chunk_id(identity: str, start: int, end: int, content: str) -> str:
     """Return the id of a chunk of a document, by its position (code points) and text."""
-    digest = _hash(identity)
-    digest.update(f"{start}:{end}:{content}".encode("utf-8", "surrogatepass"))
-    return _as_uuid(digest.hexdigest())
+    return ChunkIds("", {}, identity).of(start, end, content)
 
 
 def _plain(value: object) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from docling_core.transforms.chunker.base import BaseChunk, BaseChunker
 from docling_core.transforms.chunker.doc_chunk import DocChunk, DocMeta
-from docling_core.types.doc.document import DocItem, DoclingDocument, FloatingItem
+from docling_core.types.doc.document import DoclingDocument, FloatingItem
 from pydantic import Field, field_validator
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -93,16 +93,12 @@ def _doc_chunk(
         and caption not in text
     ]
     values: dict[str, Any] = {
-        "doc_items": _once(items),
+        "doc_items": list({item.self_ref: item for item in items}.values()),
         "headings": list(outline.above(span.start, span.end)) or None,
         "captions": captions or None,
         "origin": document.origin,
     }
     return DocChunk(text=text, meta=DocMeta(**values))
-
-
-def _once(items: list[DocItem]) -> list[DocItem]:
-    return list({item.self_ref: item for item in items}.values())
 
 
 def _captions(meta: DocMeta) -> list[str]:
