@@ -318,6 +318,9 @@ class _Tokens(BaseModel):
     length_function: Unit = "tokens"
 
 
+_LAST = ("include_metadata", "include_prev_next_rel", "id_func")
+"""The last parameters of LlamaIndex's parsers, by their positions."""
+
 _RECURSIVE = chunkers.RecursiveChunker(chunk_size=256, length_function="tokens")
 
 
@@ -337,18 +340,8 @@ class CodeNodeParser(chunkers.CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
 
     positional: ClassVar[tuple[str, ...]] = (
-        "language",
-        "chunk_lines",
-        "chunk_lines_overlap",
-        "max_chars",
-        "count_mode",
-        "max_tokens",
-        "tokenizer",
-        "parser",
-        "callback_manager",
-        "include_metadata",
-        "include_prev_next_rel",
-        "id_func",
+        *("language", "chunk_lines", "chunk_lines_overlap", "max_chars", "count_mode"),
+        *("max_tokens", "tokenizer", "parser", "callback_manager", *_LAST),
     )
 
     chunk_size: Size = 512
@@ -447,17 +440,8 @@ class SentenceNodeParser(chunkers.SentenceChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SentenceChunker`."""
 
     positional: ClassVar[tuple[str, ...]] = (
-        "separator",
-        "chunk_size",
-        "chunk_overlap",
-        "tokenizer",
-        "paragraph_separator",
-        "chunking_tokenizer_fn",
-        "secondary_chunking_regex",
-        "callback_manager",
-        "include_metadata",
-        "include_prev_next_rel",
-        "id_func",
+        *("separator", "chunk_size", "chunk_overlap", "tokenizer", "paragraph_separator"),
+        *("chunking_tokenizer_fn", "secondary_chunking_regex", "callback_manager", *_LAST),
     )
 
     chunk_size: Size = 1024
@@ -528,16 +512,8 @@ class TokenNodeParser(chunkers.TokenChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TokenChunker`."""
 
     positional: ClassVar[tuple[str, ...]] = (
-        "chunk_size",
-        "chunk_overlap",
-        "tokenizer",
-        "callback_manager",
-        "separator",
-        "backup_separators",
-        "keep_whitespaces",
-        "include_metadata",
-        "include_prev_next_rel",
-        "id_func",
+        *("chunk_size", "chunk_overlap", "tokenizer", "callback_manager"),
+        *("separator", "backup_separators", "keep_whitespaces", *_LAST),
     )
 
     chunk_size: Size = 1024
