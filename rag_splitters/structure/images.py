@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 import regex
 
 from rag_splitters.structure.blocks.markdown import ESCAPE
-from rag_splitters.structure.html.tags import attribute, attribute_span, plain_html
+from rag_splitters.structure.html.tags import attribute, attribute_span, without_tags
 from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
 
 _ADDRESS = r"<(?P<bracketed>[^<>\n]*+)>|(?P<bare>(?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
@@ -163,14 +163,9 @@ def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
 def _html_image(tree: Tree, tag: Tag, figure: Element | None) -> Image:
     markup = tree.text[tag.start : tag.end]
     alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
-    caption = (_caption(tree, figure) if figure else "") or attribute(markup, "title")
+    captions = [e for e in tree.inside(figure) if e.name == "figcaption"] if figure else []
+    parts = (without_tags(tree.text[e.inner_start : e.inner_end]) for e in captions)
+    caption = next(parts, "") or attribute(markup, "title")
     low, high = attribute_span(markup, "alt")
     start, end = (figure.start, figure.end) if figure else (tag.start, tag.end)
     return Image(start, end, tag.start + low, tag.start + high, alt, caption, url)
-
-
-def _caption(tree: Tree, figure: Element) -> str:
-    """Return the text of the caption in a figure."""
-    captions = (each for each in tree.inside(figure) if each.name == "figcaption")
-    parts = (plain_html(tree.text, each.inner_start, each.inner_end).text for each in captions)
-    return " ".join(next(parts, "").split())

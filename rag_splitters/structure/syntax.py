@@ -141,7 +141,9 @@ class _Reader:
         column = node.start_point.column
         line, is_inline = start - column, column > _INDENT
         opens = not column or (not is_inline and self.code[line:start].isspace())
-        is_definition = kind in self.types and (kind not in _PAIRS or self._is_long(node))
+        is_definition = kind in self.types and (
+            kind not in _PAIRS or node.start_point.row < node.end_point.row
+        )
         if not (opens or is_inline or is_definition):
             return first
         position = start if is_inline else self._lead_start(line)
@@ -156,7 +158,8 @@ class _Reader:
         if not (opens or is_inline):
             return first
         if start == outer:
-            is_header = cursor.field_id is not None or _is_header(kind)
+            is_header = cursor.field_id is not None or kind.startswith("keyword_")
+            is_header = is_header or kind in _HEADERS | _PREFIXES  # it only opens its parent
             return first if first >= 0 or is_header else position
         is_part = _is_closing(node, kind) or (
             cursor.field_id is not None and cursor.field_name != "alternative"
@@ -176,10 +179,6 @@ class _Reader:
             if not gap.strip(b": \t\r\n\f\v") and not _BLANK_LINE.search(gap):
                 return begin
         return line
-
-    @staticmethod
-    def _is_long(node: Any) -> bool:
-        return bool(node.start_point.row < node.end_point.row)
 
     def _trim(self, end: int) -> int:
         """Return `end` before the line break that some grammars include in a comment."""
@@ -280,11 +279,6 @@ def _is_closing(node: Any, kind: str) -> bool:
 def _is_docstring(node: Any) -> bool:
     is_alone = node.type == "expression_statement" and node.child_count == 1
     return is_alone and bool(node.child(0).type == "string")
-
-
-def _is_header(kind: str) -> bool:
-    """Whether a node only opens its parent, like a modifier or a decorator."""
-    return kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")
 
 
 _PROBE = 8_000  # characters to parse first, to see whether the text is code at all

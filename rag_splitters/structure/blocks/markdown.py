@@ -14,8 +14,7 @@ import regex
 
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
-from rag_splitters.structure.html.blocks import HEADING_TAG, IMAGE_TAG, html_blocks
-from rag_splitters.structure.html.tags import attribute
+from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
@@ -267,7 +266,6 @@ _IMAGE = (
 )
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
-_HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
@@ -421,15 +419,9 @@ def _plain_title(content: str) -> str:
 
 def _html_kind(content: str) -> tuple[Kind, int, str]:
     """Return kind, level and title of an HTML block: table, image, heading or mixed HTML."""
-    if _HTML_TABLE.match(content) and "</table" in content.lower():
-        return "table", 0, ""
-    image = IMAGE_TAG.search(content)
-    if image and not _TAG.sub("", content).strip():
-        return "image", 0, attribute(image.group(), "alt")
-    if HEADING_TAG.search(content):
-        blocks = html_blocks(parse_html(content))
-        if len(blocks) == 1 and blocks[0].kind == "heading":
-            return "heading", blocks[0].level, blocks[0].title
+    blocks = [each for each in html_blocks(parse_html(content)) if each.kind != "dropped"]
+    if len(blocks) == 1 and blocks[0].kind in ("table", "image", "heading"):
+        return blocks[0].kind, blocks[0].level, blocks[0].title
     return "html", 0, ""
 
 

@@ -97,22 +97,16 @@ def family(nodes: Iterable[Node]) -> list[tuple[Node, int | None]]:
     [None, 0, 0]
     """
     unique: dict[tuple[int, int], Node] = {}
-    for node in sorted(nodes, key=_order):
+    for node in sorted(
+        nodes, key=lambda each: (each.start, -each.end, not each.is_leaf, each.level)
+    ):
         unique.setdefault((node.start, node.end), node)
     members: list[tuple[Node, int | None]] = []
     above: list[int] = []
     for number, node in enumerate(unique.values()):
-        while above and not _contains(members[above[-1]][0], node):
+        while above and members[above[-1]][0].end < node.end:
             above.pop()
         members.append((node, above[-1] if above else None))
         if not node.is_leaf:
             above.append(number)
     return members
-
-
-def _order(node: Node) -> tuple[int, int, bool, int]:
-    return node.start, -node.end, not node.is_leaf, node.level
-
-
-def _contains(outer: Node, inner: Node) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

@@ -18,7 +18,7 @@ from rag_splitters.text.lines import VISIBLE
 HEADING_TAG = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 """The opening tag of a heading."""
 
-IMAGE_TAG = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
+_IMAGE = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
 _CAPTION = re.compile(
     r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
 )
@@ -251,7 +251,7 @@ def _element_title(kind: Kind, opening: str) -> str:
     if kind == "code":
         match = _LANGUAGE.search(opening[:500])
         return match.group(1) if match else ""
-    image = IMAGE_TAG.search(opening) if kind == "image" else None
+    image = _IMAGE.search(opening) if kind == "image" else None
     if image and (alt := attribute(image.group(), "alt")):
         return alt
     caption = _CAPTION.search(opening)
