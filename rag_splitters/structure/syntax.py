@@ -158,8 +158,8 @@ class _Reader:
         if not (opens or is_inline):
             return first
         if start == outer:
-            is_header = cursor.field_id is not None or kind.startswith("keyword_")
-            is_header = is_header or kind in _HEADERS | _PREFIXES  # it only opens its parent
+            is_header = kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")
+            is_header = is_header or cursor.field_id is not None  # it only opens its parent
             return first if first >= 0 or is_header else position
         is_part = _is_closing(node, kind) or (
             cursor.field_id is not None and cursor.field_name != "alternative"
