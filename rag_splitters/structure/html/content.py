@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -78,7 +78,11 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
     ['dropped', 'open', 'close']
     """
     tree = parse_html(text)
-    parts = list(_parts(tree))
+    parts = [
+        _Part(each.first, each.last, each.start, each.end, each.name, role, each)
+        for each in tree.elements
+        if each.name in _NAMES and each.is_ended and (role := _role(tree, each))
+    ]
     hidden = [part for part in parts if part.role in _NEVER_SHOWN]
     if main_content_only:
         around = _around(tree, parts)
@@ -87,13 +91,6 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
             if _has_text(content):
                 return content
     return _without(tree, hidden) if hidden else tree
-
-
-def _parts(tree: Tree) -> Iterator[_Part]:
-    """Yield the elements of a page that have a role and an end."""
-    for each in tree.elements:
-        if each.name in _NAMES and each.is_ended and (role := _role(tree, each)):
-            yield _Part(each.first, each.last, each.start, each.end, each.name, role, each)
 
 
 def _role(tree: Tree, element: Element) -> str:
