@@ -234,9 +234,15 @@ def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table]:
         tables.update(_tables(metadata[ORIGIN], len(text)))
     first, last = (metadata.get(key) for key in _KEYS["line"])
     if type(first) is type(last) is int and last - first == len(line_breaks(text)):
-        starts = enumerate([0, *line_breaks(text)], first)
-        tables["line"] = _Table([(at, line, line) for line, at in starts], len(text), False)
+        tables["line"] = _line_table(text, first)
     return tables
+
+
+@lru_cache(maxsize=4)
+def _line_table(text: str, first: int) -> _Table:
+    """Return the lines of a text, the first of which has a number. Parents ask one by one."""
+    starts = enumerate([0, *line_breaks(text)], first)
+    return _Table([(at, line, line) for line, at in starts], len(text), False)
 
 
 @lru_cache(maxsize=8)
