@@ -155,12 +155,15 @@ async def ensure_identity(
     Raises InputError if `langchain_classic` wrote the stores, unless that is expected, and
     IndexMismatchError if new vectors are not as long as those in the index.
     """
-    identity = await check_identity(stores)
-    if identity is not None:
-        if None not in (dimension, identity.dimension) and dimension != identity.dimension:
-            old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
-            raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
-        return identity
+    identity = await check_identity(stores) or await _begin_index(stores, dimension, may_be_classic)
+    if None not in (dimension, identity.dimension) and dimension != identity.dimension:
+        old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
+        raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
+    return identity
+
+
+async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bool) -> Identity:
+    """Give a new index its identity, unless another process is faster."""
     model = stores.children.model
     is_nameless = "<lambda>" in model or "<locals>" in model
     if is_nameless and not stores.docstore.is_in_memory:
@@ -173,7 +176,7 @@ async def ensure_identity(
     lock = process_lock(_NEW_INDEX).hold(stores.writer.timeout)
     async with lock, stores.writer.turn(stores.docstore) as turn:
         held = replace(stores, docstore=turn.docstore)
-        identity = await check_identity(held)  # another process may have been faster
+        identity = await check_identity(held)
         if identity is None:
             children = stores.children
             identity = Identity(
