@@ -165,7 +165,10 @@ def _label(metadata: Mapping[str, Any]) -> str:
     """Return title or file, headings, and pages or lines, as far as they are known."""
     names = map(metadata.get, ("title", "source", "file_name", "file_path"))
     title = next((str(name) for name in names if name), "")
-    path = " > ".join(dict.fromkeys(map(str, filter(None, [title, *metadata.get("headings", ())]))))
+    headings = metadata.get("headings", ())
+    if isinstance(headings, str):  # as LlamaIndex's nodes have them
+        headings = headings.split(" > ")
+    path = " > ".join(dict.fromkeys(map(str, filter(None, [title, *headings]))))
     parts = [path, _range("p.", "pp.", metadata.get("page_start"), metadata.get("page_end"))]
     parts.append(_range("line", "lines", metadata.get("line_start"), metadata.get("line_end")))
     return ", ".join(filter(None, parts))

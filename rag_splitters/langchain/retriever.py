@@ -36,7 +36,7 @@ from rag_splitters.langchain.adapters import (
     to_result,
 )
 from rag_splitters.langchain.kvstores import SQLiteStore
-from rag_splitters.langchain.splitters import RecursiveTextSplitter
+from rag_splitters.langchain.splitters import AutoTextSplitter, RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
@@ -342,8 +342,9 @@ def parent_document_retriever(
     index can only be opened with the model that it was written with; with `reembed=True`, all its
     documents are embedded anew with another one. A function without a name, such as a lambda, needs
     a `model_name` for an index that outlives the process. `child_splitter` defaults to
-    `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to the same with 2,000
-    characters; `parent_splitter=None` makes each document one parent, which is the default with
+    `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to
+    `AutoTextSplitter(chunk_size=2000)`, which cuts each document by its kind and reads HTML and XML
+    without their tags; `parent_splitter=None` makes each document one parent, which is the default with
     `byte_store`, as in `langchain_classic`.
 
     By default, a query returns "passages": the best children, joined with the neighbours in the
@@ -368,7 +369,7 @@ def parent_document_retriever(
     defaults = search_options(vectorstore is None, search_type, smoothing, headings)
     is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
-        parent_splitter = RecursiveTextSplitter(**PARENTS) if byte_store is None else None
+        parent_splitter = AutoTextSplitter(**PARENTS) if byte_store is None else None
     parents = docstore if byte_store is None else byte_store
     with Place(path, collection_name, client, vectorstore, "vectorstore", reembed=reembed) as place:
         if vectorstore is None:

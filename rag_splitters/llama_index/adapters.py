@@ -121,7 +121,7 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
     ours = [own_key(metadata, key) for key in (id_key, MATCHES_KEY, PARENT_IDS_KEY, HEADER_KEY)]
-    hidden = [key for key in (*POSITION_KEYS, *ours) if key in metadata]
+    hidden = [key for key in (*POSITION_KEYS, "strategy", *ours) if key in metadata]
     fields: dict[str, Any] = {
         "id_": entry.id or "",
         "text": entry.text,

@@ -31,7 +31,7 @@ from rag_splitters.llama_index.adapters import (
     to_node,
 )
 from rag_splitters.llama_index.kvstores import JSONKVStore
-from rag_splitters.llama_index.parsers import RecursiveNodeParser
+from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
@@ -340,8 +340,9 @@ def parent_document_retriever(
     index can only be opened with the model that it was written with; with `reembed=True`, all its
     documents are embedded anew with another one. A function without a name, such as a lambda, needs
     a `model_name` for an index that outlives the process. `child_parser` defaults to
-    `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
-    same with 2,000 characters; `parent_parser=None` makes each document one parent.
+    `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to
+    `AutoNodeParser` with 2,000 characters, which cuts each document by its kind and reads HTML and
+    XML without their tags; `parent_parser=None` makes each document one parent.
 
     By default, a query returns "passages": the best children, joined with the neighbours in the
     document that they need. With `id_key="doc_id"`, it returns whole "parents", as
@@ -372,7 +373,7 @@ def parent_document_retriever(
             docstore=docstore,
             embed_model=model,
             child_parser=child_parser or RecursiveNodeParser(**CHILDREN),
-            parent_parser=RecursiveNodeParser(**PARENTS)
+            parent_parser=AutoNodeParser(**PARENTS)
             if isinstance(parent_parser, EllipsisType)
             else parent_parser,
             retrieve=retrieve or ("parents" if id_key == CLASSIC_ID_KEY else "passages"),

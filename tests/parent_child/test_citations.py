@@ -18,15 +18,20 @@ HANDBOOK = (
 METADATA = {"source": "handbook.md"}
 
 
-def results(framework: str) -> list[Any]:
+def results(
+    framework: str,
+    text: str = HANDBOOK,
+    question: str = "When was the lamp lit?",
+    metadata: dict[str, Any] = METADATA,
+) -> list[Any]:
     if framework == "langchain":
-        with parent_document_retriever([Document(HANDBOOK, metadata=METADATA)]) as retriever:
-            return list(retriever.invoke("When was the lamp lit?"))
+        with parent_document_retriever([Document(text, metadata=metadata)]) as retriever:
+            return list(retriever.invoke(question))
     from llama_index.core import Document as LlamaIndexDocument
 
-    document = LlamaIndexDocument(text=HANDBOOK, metadata=METADATA)
+    document = LlamaIndexDocument(text=text, metadata=metadata)
     with llama_index_retriever([document]) as retriever:
-        return list(retriever.retrieve("When was the lamp lit?"))
+        return list(retriever.retrieve(question))
 
 
 @pytest.mark.parametrize("framework", ["langchain", "llama_index"])
@@ -36,6 +41,17 @@ def test_results_are_cited_with_file_and_headings(framework: str) -> None:
     assert first.label.startswith("handbook.md > Lamps")
     assert str(first).startswith(f"[1] {first.label}\n")
     assert "lit at four" in str(first)
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_passages_of_html_are_read_without_tags(framework: str) -> None:
+    """By default, parents are cut by the kind of their document."""
+    page = "<h1>Ferry</h1><p>It leaves at noon.</p><h2>Fares</h2><p>Bicycles are <b>free</b>.</p>"
+    passages = results(framework, page, "Are bicycles free?", {"source": "ferry.html"})
+    citation = cite(passages)[0]
+    assert citation.text.endswith("Fares\n\nBicycles are free.")
+    assert quoted('"Bicycles are free."', passages)[0].is_exact
+    assert "<" not in citation.text
 
 
 @pytest.mark.parametrize("framework", ["langchain", "llama_index"])
