@@ -123,8 +123,8 @@ def _make_draft(
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
             metadata |= places_of(source.metadata, source.text, start, end)
         headings, context = above(metadata)
-        if headings:
-            metadata.setdefault("headings", headings)
+        if headings and "headings" not in source.metadata:
+            metadata["headings"] = headings  # the parent's may be fewer
         metadata = flatten_metadata(metadata, parent.metadata)
         if parent_start is None and chunk.span is not None:
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
