@@ -344,8 +344,8 @@ def parent_document_retriever(
     a `model_name` for an index that outlives the process. `child_splitter` defaults to
     `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to
     `AutoTextSplitter(chunk_size=2000)`, which cuts each document by its kind and reads HTML and XML
-    without their tags; `parent_splitter=None` makes each document one parent, which is the default with
-    `byte_store`, as in `langchain_classic`.
+    without their tags; `parent_splitter=None` makes each document one parent, which is the default
+    with `byte_store`, as in `langchain_classic`.
 
     By default, a query returns "passages": the best children, joined with the neighbours in the
     document that they need. With `byte_store` or `id_key="doc_id"`, it returns whole "parents", as
