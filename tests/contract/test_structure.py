@@ -12,9 +12,12 @@ import re
 import sys
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import rag_splitters
 import rag_splitters.langchain
@@ -118,6 +121,39 @@ def loaded_by(code: str) -> set[str]:
     """The top-level modules that a fresh process has loaded after this code."""
     shown = f"{code}\nimport sys\nprint(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
     return set(run_python(shown).split())
+
+
+def test_strategies_need_only_what_the_page_installs() -> None:
+    """`docs/start/python.md` says what to install where the frameworks have no room."""
+    page = (PACKAGE.parent / "docs" / "start" / "python.md").read_text(encoding="utf-8")
+    lines = re.search(r"--no-deps \.\npip install (.+)", page)
+    assert lines is not None
+    names, waiting = set[str](), lines[1].split()
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in names:
+            names.add(name)
+            needed = map(Requirement, requires(name) or ())
+            waiting += [
+                each.name for each in needed if each.marker is None or each.marker.evaluate()
+            ]
+    modules = sorted(
+        module
+        for module, owners in packages_distributions().items()
+        if names.isdisjoint(map(canonicalize_name, owners)) and module != "rag_splitters"
+    )
+    run_python(
+        f"import sys\nsys.modules.update(dict.fromkeys({modules}))\n"
+        "from rag_splitters import CATALOGUE\n"
+        "parameters = {'keyword': {'keywords': ['tea']}}\n"
+        "others = 'agentic cluster embedding entity proposition semantic topic'\n"
+        "for name in CATALOGUE.keys() - set(others.split()):\n"
+        "    for unit in ('characters', 'words', 'tokens'):\n"
+        "        chunker = CATALOGUE[name](**parameters.get(name, {}))\n"
+        "        if 'length_function' in type(chunker).model_fields:\n"
+        "            chunker = chunker.model_copy(update={'length_function': unit})\n"
+        "        assert chunker.chunk('# Tea\\n\\nTea is green. It is hot.')\n"
+    )
 
 
 HEAVY = {
