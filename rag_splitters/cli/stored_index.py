@@ -27,8 +27,9 @@ class IndexSettings(BaseModel):
     """How the documents of an index are cut. The index remembers it, so that a later version with
     other defaults does not cut all of them again.
 
-    The strategy is "recursive" for an index that was not made by the command line. The sizes are
-    the maximum characters of a child and of a parent.
+    The strategy is that of children; "recursive" for an index that was not made by the command
+    line. Parents are cut by the kind of their document. The sizes are the maximum characters of a
+    child and of a parent.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -78,9 +79,10 @@ class IndexSettings(BaseModel):
         from rag_splitters import langchain
 
         kinds = {"auto": langchain.AutoTextSplitter, "recursive": langchain.RecursiveTextSplitter}
-        kind = kinds[self.strategy]
-        sizes = {"child_splitter": self.child_size, "parent_splitter": self.parent_size}
-        return {name: kind(chunk_size=size) for name, size in sizes.items()}
+        return {
+            "child_splitter": kinds[self.strategy](chunk_size=self.child_size),
+            "parent_splitter": langchain.AutoTextSplitter(chunk_size=self.parent_size),
+        }
 
 
 def is_index(folder: Path) -> bool:

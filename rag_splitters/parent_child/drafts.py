@@ -123,8 +123,8 @@ def _make_draft(
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
             metadata |= places_of(source.metadata, source.text, start, end)
         headings, context = above(metadata)
-        if headings and "headings" not in source.metadata:
-            metadata["headings"] = headings  # the parent's may be fewer
+        if "headings" not in source.metadata:
+            _add_headings(metadata, headings)
         metadata = flatten_metadata(metadata, parent.metadata)
         if parent_start is None and chunk.span is not None:
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
@@ -132,6 +132,21 @@ def _make_draft(
         children[new_id] = Entry(chunk.text, metadata, new_id, context)
         parents[parent_id] = parent
     return Draft(identity, source, list(parents.values()), list(children.values()))
+
+
+def _add_headings(metadata: dict[str, Any], headings: list[str]) -> None:
+    """Write the headings above a child, unless its splitter or its parent's knows others.
+
+    >>> metadata = {"headings": ["Tea"]}
+    >>> _add_headings(metadata, ["Tea", "Green"])
+    >>> metadata
+    {'headings': ['Tea', 'Green']}
+    """
+    others = metadata.get("headings", [])
+    if isinstance(others, str):  # as LlamaIndex's nodes have them
+        others = others.split(" > ")
+    if headings and headings[: len(others)] == others:
+        metadata["headings"] = headings
 
 
 def _identify(
