@@ -68,6 +68,12 @@ async def test_second_run_asks_nothing(cache: str, llm: Any, tmp_path: Path) -> 
     assert len(llm.prompts) == 3
 
 
+def test_another_model_is_asked_anew(tmp_path: Path) -> None:
+    """The answers of several models may stand in one cache."""
+    for llm in (LangChainDouble(script=odd), LlamaIndexDouble(script=odd), Function(odd)):
+        assert len(ask(Judge(llm, cache=tmp_path))) == len(llm.prompts) == 3
+
+
 def test_failures_are_told_apart_and_asked_again(tmp_path: Path) -> None:
     def moody(prompt: str) -> str:
         if "2" in prompt.partition("\n")[0]:
