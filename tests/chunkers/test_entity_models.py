@@ -84,9 +84,9 @@ def test_entity_with_a_real_hugging_face_pipeline(torch: Any, aggregation: str) 
     assert find_mentions(pipeline, texts, []) == find_mentions(names, texts, [])
     assert describe_recogniser(pipeline) == "recogniser:transformers:someone/tiny"
     chunker = EntityChunker(ner=pipeline, chunk_size=120)
-    spans = EntityChunker(ner=names, chunk_size=120).spans(texts[0])
-    assert chunker.spans(texts[0]) == spans
-    assert pickle.loads(pickle.dumps(chunker)).spans(texts[0]) == spans
+    spans = EntityChunker(ner=names, chunk_size=120).spans(texts[0].text)
+    assert chunker.spans(texts[0].text) == spans
+    assert pickle.loads(pickle.dumps(chunker)).spans(texts[0].text) == spans
 
 
 def gliner(torch: Any, folder: Path, seed: int) -> Any:
