@@ -30,6 +30,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,13 @@ def test_public_names_are_in_the_reference() -> None:
     page = TEXTS[DOCS / "reference" / "index.md"]
     names = re.findall(r"<!-- reference: rag_splitters (.*) -->", page)
     assert set(names[0].split()) == set(rag_splitters.__all__) - set(chunkers.__all__)
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("reference/*.md")), ids=name)
+def test_names_of_the_reference_are_there(path: Path) -> None:
+    for place, *names in map(str.split, re.findall("<!-- reference: (.+) -->", TEXTS[path])):
+        module = import_module(place)
+        assert [each for each in names if not hasattr(module, each)] == []
 
 
 @pytest.fixture(scope="session")  # pytest-xdist may run other modules' tests in between
