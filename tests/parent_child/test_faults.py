@@ -8,6 +8,7 @@ is on the way. FAULT_STEP=1 tries every request, and 2 every second one.
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
 import socket
@@ -163,6 +164,7 @@ def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
     values = copy.deepcopy(retriever.docstore.mget(keys))
     for value in values:
         value.metadata.pop("turn", None)  # when it was written
+        value.metadata = json.loads(json.dumps(value.metadata))  # in memory, lists are tuples
     return children, dict(zip(keys, values, strict=True))
 
 
