@@ -398,7 +398,7 @@ def test_page_says_what_is_wrong_with_a_file(opened: Callable[..., Any], tmp_pat
         told = page.tab.locator("#notice", has_text="broken.txt")
         told.wait_for()
         assert "broken.txt is not a text file" in told.inner_text()
-        assert page.text() == TRAM
+        page.shows(TRAM)
 
 
 # One chunk, two strategies, a question, the code
