@@ -189,10 +189,10 @@ async def _settle(
 ) -> list[str | BaseModel | ModelError]:
     """Ask questions until each has a valid answer or an error."""
     keys = {question.key: question.key for question in questions}
-    known = Answers(
+    memory = Answers(
         model.memory, schema, cache, keys, partial(read_answer, schema=schema), answer_text
     )
-    recalled = await known.recall(list(keys))
+    recalled = await memory.recall(list(keys))
     answers = [recalled.get(question.key) for question in questions]
     missing = [
         number
@@ -214,7 +214,7 @@ async def _settle(
             elif problem := question.problem_of(answer):
                 error = question.error(problem, model)
             else:
-                await known.keep({question.key: answer})
+                await memory.keep({question.key: answer})
                 return answer
             if not error.answered or not attempts:
                 return error
@@ -223,7 +223,7 @@ async def _settle(
     try:
         settled = await for_each(settle, missing, model.max_concurrency or 1)
     finally:
-        known.expect([questions[number].key for number in missing])
+        memory.expect([questions[number].key for number in missing])
     for number, answer in zip(missing, settled, strict=True):
         answers[number] = answer
     return [answer for answer in answers if answer is not None]
