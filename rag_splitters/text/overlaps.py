@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from rag_splitters.text.boundaries import (
@@ -33,11 +32,12 @@ class Starts(NamedTuple):
     Parameters:
         first: (start, low, end) -> the first place from `low` on, before `end`, in a chunk that
             begins at `start`; or -1.
-        last: (low, high) -> the last place from `low` on, before `high`; or -1.
+        last: (start, low, high) -> the last place from `low` on, before `high`, in a chunk that
+            begins at `start`; or -1.
     """
 
     first: Callable[[int, int, int], int]
-    last: Callable[[int, int], int]
+    last: Callable[[int, int, int], int]
 
 
 def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
@@ -84,12 +84,12 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
         return -1
 
     def _longer(kind: Starts, place: int, start: int, end: int, low: int, position: int) -> int:
-        """Correct a place for a user's function that may measure a part longer than the whole."""
+        """Correct a place for a measure that may find a part longer than the whole."""
         while place >= 0 and measure.length(place, end) > size:
             place = kind.first(start, place + 1, end)
-        before = kind.last(low, position)
+        before = kind.last(start, low, position)
         while before >= 0 and measure.length(before, end) <= size:
-            place, before = before, kind.last(low, before)
+            place, before = before, kind.last(start, low, before)
         return place
 
     return next_start
@@ -97,9 +97,9 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
 
 def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
     """Return the beginnings of sentences, by our own rules or from sorted offsets."""
+    visible = len(text) - len(text.lstrip())
+    is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
     if cuts is not None:
-        visible = len(text) - len(text.lstrip())
-        is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
         return _sentences_at(text, [visible, *cuts] if is_whole else cuts)
 
     def first(start: int, low: int, end: int) -> int:
@@ -110,11 +110,11 @@ def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
             place = first_sentence_start(text, place + 1, end)
         return place
 
-    def last(low: int, high: int) -> int:
+    def last(start: int, low: int, high: int) -> int:
         place = last_sentence_cut(text, low - 1, high - 1)
         while place >= 0 and boundary_before(text, place) != place:
             place = last_sentence_cut(text, low - 1, place - 1)
-        return place
+        return visible if place < 0 and is_whole and low <= visible < high else place
 
     return Starts(first, last)
 
@@ -129,7 +129,7 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
                 return place
         return -1
 
-    def last(low: int, high: int) -> int:
+    def last(start: int, low: int, high: int) -> int:
         index = bisect_left(cuts, high) - 1
         return skip_space(text, cuts[index]) if index >= 0 and cuts[index] >= low else -1
 
@@ -147,16 +147,16 @@ def clause_starts(text: str) -> Starts:
     """
 
     def first(start: int, low: int, end: int) -> int:
-        if low <= start:
+        if low <= start < end:
             return start
         place = next_clause(text, low, end)
         while place >= 0 and boundary_before(text, place) != place:
             place = next_clause(text, place + 1, end)
         return place
 
-    def last(low: int, high: int) -> int:
-        place = first(-1, low, high)
-        while (later := first(-1, place + 1, high) if place >= 0 else -1) >= 0:
+    def last(start: int, low: int, high: int) -> int:
+        place = first(start, low, high)
+        while (later := first(start, place + 1, high) if place >= 0 else -1) >= 0:
             place = later
         return place
 
@@ -178,7 +178,11 @@ def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
         boundary = boundary_after(text, low)
         return boundary if boundary < end else -1
 
-    return Starts(first, partial(last_word, text))
+    def last(start: int, low: int, high: int) -> int:
+        word = last_word(text, low, high)
+        return start if word < 0 and low <= start < high else word
+
+    return Starts(first, last)
 
 
 def _is_inside_long_word(
@@ -205,7 +209,7 @@ def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) ->
             place = visible
         return place if place < end else -1
 
-    def last(low: int, high: int) -> int:
+    def last(start: int, low: int, high: int) -> int:
         place = boundary_before(text, high - 1) if high > low else -1
         return place if place >= low else -1
 

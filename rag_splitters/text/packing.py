@@ -173,7 +173,7 @@ class _Packer:
         """
         low = 0
         if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
-            low = self.measure.earliest(whole, self.size)  # the range must fit after the overlap
+            low = self.earliest_before(whole)  # the range must fit after the overlap
         next_start = self.overlap_start(start, end, low)
         while next_start >= 0:
             cut, fault = self.find_cut(next_start, begin)
@@ -196,10 +196,17 @@ class _Packer:
                 if cut > begin and not fault:
                     return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
-        next_start = self.overlap_start(start, end, self.measure.earliest(stop, self.size))
+        next_start = self.overlap_start(start, end, self.earliest_before(stop))
         while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
             next_start = self.overlap_start(start, end, next_start + 1)
         return next_start if next_start >= 0 else begin, alone
+
+    def earliest_before(self, end: int) -> int:
+        """Return the earliest start of a chunk that ends at `end`, or one that is a little too big.
+
+        A tokenizer may measure a part longer than the whole, so an earlier start may fit after all.
+        """
+        return self.measure.earliest(end, self.size + (not self.measure.is_monotone))
 
     def overlap_start(self, start: int, end: int, low: int) -> int:
         """Return the first start of an overlap from `low` on that is inside nothing unbreakable."""

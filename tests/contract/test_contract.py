@@ -50,6 +50,8 @@ VIOLATIONS = (
     "aaaa\n%\r# Heading\n",
     " \u0301a\nIs it? Yes! 0",
     "aaaaaaaaaaaaaaa\twordDr. No said so.\nThe same passage again. ;",
+    "aaaaaaaa# Heading\nLongerword 0",
+    "a# Heading\n- item\naa$x$",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
