@@ -18,12 +18,14 @@ from rag_splitters.models import Embedder, HashingEmbeddings
 if TYPE_CHECKING:
     from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
     from rag_splitters.langchain.retriever import ParentDocumentRetriever, parent_document_retriever
+    from rag_splitters.parent_child.representations import Representations
 
 __all__ = [
     "FileLoader",
     "ParentDocumentRetriever",
     "PostgresStore",
     "RedisStore",
+    "Representations",
     "SQLiteStore",
     "docling_document",
     "parent_document_retriever",
@@ -34,6 +36,7 @@ _LAZY = {
     "ParentDocumentRetriever": "retriever",
     "PostgresStore": "kvstores",
     "RedisStore": "kvstores",
+    "Representations": "retriever",
     "SQLiteStore": "kvstores",
     "parent_document_retriever": "retriever",
 }

@@ -57,6 +57,7 @@ from rag_splitters.parent_child.options import (
     SearchType,
 )
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.representations import Representations, RepresentationsField
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.search import Rerank
 from rag_splitters.parent_child.stores import ChildStore, Split
@@ -130,6 +131,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Function (question, texts) -> scores, or document compressor, that orders the children
     before results are made of them."""
+    representations: RepresentationsField = None
+    """`Representations` of parents or children, which are searched beside the children, such as
+    summaries; or a chat model that summarizes each parent, or a function from a parent's text to
+    texts. Pass it whenever you open the index to write."""
     batch_size: Count | None = None
     """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
     fewer."""
@@ -301,6 +306,7 @@ class _Options(QueryKeywords, total=False):
     lambda_mult: float
     search_kwargs: dict[str, Any]
     reranker: Reranker | BaseDocumentCompressor | None
+    representations: Representations | Any
     child_metadata_fields: Sequence[str] | None
     batch_size: int | None
     write_timeout: float

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ParentDocumentRetriever,
         parent_document_retriever,
     )
+    from rag_splitters.parent_child.representations import Representations
 
 __all__ = [
     "FileReader",
@@ -25,6 +26,7 @@ __all__ = [
     "ParentDocumentRetriever",
     "PostgresKVStore",
     "RedisKVStore",
+    "Representations",
     "SQLiteKVStore",
     "docling_document",
     "parent_document_retriever",
@@ -36,6 +38,7 @@ _LAZY = {
     "ParentDocumentRetriever": "retriever",
     "PostgresKVStore": "kvstores",
     "RedisKVStore": "kvstores",
+    "Representations": "retriever",
     "SQLiteKVStore": "kvstores",
     "parent_document_retriever": "retriever",
 }

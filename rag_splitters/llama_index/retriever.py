@@ -53,6 +53,7 @@ from rag_splitters.parent_child.options import (
     rename_options,
 )
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.representations import Representations, load_representations
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank
@@ -93,6 +94,7 @@ class _AllOptions(_Options, total=False):
 class _FactoryOptions(_Options, total=False):
     filters: MetadataFilters | None
     reranker: Reranker | BaseNodePostprocessor | None
+    representations: Representations | Any
     batch_size: int | None
     write_timeout: float
     callback_manager: CallbackManager | None
@@ -137,6 +139,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             same.
         reranker: function (question, texts) -> scores, or node postprocessor, that orders the
             children before results are made of them.
+        representations: `Representations` of parents or children, which are searched beside the
+            children, such as summaries; or a chat model that summarizes each parent, or a function
+            from a parent's text to texts. Pass it whenever you open the index to write.
         id_key: key in a child's metadata that holds its parent's UUID.
         batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
             store accepts fewer.
@@ -179,6 +184,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         smoothing: float = 0.0,
         headings: bool = False,
         reranker: Reranker | BaseNodePostprocessor | None = None,
+        representations: Representations | Any = None,
         id_key: str = "parent_id",
         batch_size: int | None = None,
         model_name: str | None = None,
@@ -207,6 +213,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self.smoothing = smoothing
         self.headings = headings
         self.reranker = reranker
+        self.representations = load_representations(representations)
         self.id_key = id_key
         self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
         self.model_name = model_name

@@ -12,7 +12,14 @@ from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
 from rag_splitters.parent_child.ranking import Ranking
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, record_key, restore_child
+from rag_splitters.parent_child.records import (
+    REPRESENTS_KEY,
+    SOURCE_KEY,
+    Entry,
+    Record,
+    record_key,
+    restore_child,
+)
 from rag_splitters.parent_child.results import (
     HEADER_KEY,
     MATCHES_KEY,
@@ -247,7 +254,8 @@ def build_children(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
         child = loader.restore(own[0].child)
         ours = {**_describe_matches(own), own[0].id_key: own[0].parent}
         metadata = _with_keys(child.metadata, ours, loader.inherited(own[0]))
-        results.append(Entry(child.text, metadata, child.id))
+        new_id = own[0].child.metadata.get(REPRESENTS_KEY, child.id)
+        results.append(Entry(child.text, metadata, new_id))
     return results
 
 

@@ -10,11 +10,13 @@ from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.records import (
     PLACE_KEYS,
     POSITION_KEYS,
+    REPRESENTS_KEY,
     SOURCE_KEY,
     Draft,
     Entry,
     flatten_metadata,
 )
+from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.origin import PLACES, places_of
@@ -29,7 +31,10 @@ _Parent = tuple[Entry, int | None]
 
 
 async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> list[Draft]:
-    """Cut documents, by identity, into parents and children with one call of each splitter."""
+    """Cut documents, by identity, into parents and children with one call of each splitter.
+
+    Representations that the documents' records do not have are written in one call, too.
+    """
     sources = list(documents.items())
     chunks = await stores.split("parents", [source.without_positions() for _, source in sources])
     chunks_per_source = [None] * len(sources) if chunks is None else chunks
@@ -40,10 +45,34 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
     parents = [parent for parents in parents_per_source for parent in parents]
     whole = [parent.without_positions() for parent, _ in parents]
     chunks_per_parent = iter(await stores.split("children", whole) or [])
-    return [
+    drafts = [
         _make_draft(stores, identity, source, [(each, next(chunks_per_parent)) for each in parents])
         for (identity, source), parents in zip(sources, parents_per_source, strict=True)
     ]
+    if stores.representations is not None:
+        await _add_representations(stores, stores.representations, drafts)
+    return drafts
+
+
+async def _add_representations(
+    stores: Stores, representations: Representations, drafts: Sequence[Draft]
+) -> None:
+    """Add children that stand where their pieces do, with the texts that represent these."""
+    records = await stores.read_records([draft.identity for draft in drafts])
+    texts = {k: v for record in records if record is not None for k, v in record.representations}
+    key = representations.key
+    pieces = [(draft.identity, piece.text) for draft in drafts for piece in draft.pieces]
+    new = {key(text): (document, text) for document, text in pieces}
+    texts |= await representations.write({k: v for k, v in new.items() if k not in texts})
+    for draft in drafts:
+        for piece in draft.pieces:
+            name, own = piece.id or "", texts[key(piece.text)]
+            draft.representations.append((key(piece.text), own))
+            metadata = piece.metadata | {REPRESENTS_KEY: name}
+            draft.children.extend(
+                Entry(text, metadata, chunk_id(name, number, number, text), piece.context)
+                for number, text in enumerate(own)
+            )
 
 
 def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str], str]]:
@@ -105,19 +134,15 @@ def _make_draft(
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
     dropped_keys -= set(PLACES)  # the document has its own, and so has each child
-    parents: dict[str, Entry] = {}
+    parents: dict[str, _Parent] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
     places: set[tuple[Any, ...]] = set()
-    for number, ((parent, parent_start), chunk) in enumerate(chunks):
-        parent_id = parent.id or ""
+
+    def make_child(parent: Entry, parent_start: int | None, chunk: Entry, number: int) -> Entry:
         # The child of another parent is another child: until the new parent is there, the old ones
         # must stay as they are.
-        metadata, new_id = _identify(parent_id, chunk, parent_start, number)
-        place = (metadata.get("start_index", number), metadata.get("end_index"), chunk.text)
-        if place in places or not chunk.text.strip():
-            continue
-        places.add(place)
+        metadata, new_id = _identify(parent.id or "", chunk, parent_start, number)
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
         if parent_start is not None and chunk.span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
@@ -128,10 +153,29 @@ def _make_draft(
         metadata = flatten_metadata(metadata, parent.metadata)
         if parent_start is None and chunk.span is not None:
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
-        metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
-        children[new_id] = Entry(chunk.text, metadata, new_id, context)
-        parents[parent_id] = parent
-    return Draft(identity, source, list(parents.values()), list(children.values()))
+        metadata |= {stores.id_key: parent.id, SOURCE_KEY: without_surrogates(identity)}
+        return Entry(chunk.text, metadata, new_id, context)
+
+    for number, ((parent, parent_start), chunk) in enumerate(chunks):
+        span = chunk.span
+        exact = number if parent_start is None or span is None else parent_start + span[0]
+        place = (exact, chunk.text)
+        if place in places or not chunk.text.strip():
+            continue
+        places.add(place)
+        child = make_child(parent, parent_start, chunk, number)
+        children[child.id or ""] = child
+        parents[parent.id or ""] = parent, parent_start
+    pieces = list(children.values())
+    if stores.representations is not None and stores.representations.of == "parents":
+        pieces = []
+        for number, (parent, parent_start) in enumerate(parents.values()):
+            positions = {"start_index": 0, "end_index": len(parent.text)}
+            whole = replace(parent, metadata=parent.metadata | positions)
+            piece = make_child(parent, parent_start, whole, number)
+            pieces.append(replace(piece, id=parent.id))
+    own = [parent for parent, _ in parents.values()]
+    return Draft(identity, source, own, list(children.values()), pieces)
 
 
 def _add_headings(metadata: dict[str, Any], headings: list[str]) -> None:

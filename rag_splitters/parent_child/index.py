@@ -33,6 +33,7 @@ from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
 from rag_splitters.parent_child.options import Query, SearchType
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
 from rag_splitters.parent_child.stores import ChildStore, Split, Stores
@@ -132,6 +133,7 @@ class ParentChildIndex(Generic[A, D]):
     search_type: SearchType
     write_timeout: float
     child_metadata_fields: Sequence[str] | None
+    representations: Representations | None
     _own_options: ClassVar[tuple[str, ...]]
     """The options that can be changed in place, so that a deep copy needs its own."""
 
@@ -291,6 +293,7 @@ class ParentChildIndex(Generic[A, D]):
             headings=self.headings,
             keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
             inherited_keys=None if fields is None else frozenset(fields),
+            representations=self.representations,
             writer=self.shared.writer,
         )
 

@@ -198,6 +198,8 @@ async def _add_drafts(
 
     for change in await stores.in_turn(identity.id, write):
         name = change.draft.identity
+        if stores.representations is not None:
+            stores.representations.forget(key for key, _ in change.draft.representations)
         outcomes[name] = Outcome(
             name, existed=bool(change.old and change.old.digest), was_written=True
         )
@@ -467,7 +469,8 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
     details = tuple(fingerprint(encode_sorted(child.metadata)) for child in draft.children)
-    digest = stable_uuid(settings, content, *parents, "", *children, *details)
+    keys_of_pieces = [key for key, _ in draft.representations]
+    digest = stable_uuid(settings, content, *parents, "", *children, *details, *keys_of_pieces)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
     spans = tuple(_span_in(draft.source, parent) for parent in draft.parents)
     rest = cut_parts(draft.source.text, [span for span in spans if span is not None])
@@ -483,6 +486,7 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
         child_keys=keys,
         texts=tuple(fingerprint(embedded_text(child)) for child in draft.children),
         details=details,
+        representations=tuple(draft.representations),
         settings=embedding,
         checksums=checksums,
     )

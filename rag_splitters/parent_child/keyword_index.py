@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rag_splitters.parent_child.lending import lend
 from rag_splitters.parent_child.metadata_index import RUNS, collect_runs, evaluate
 from rag_splitters.parent_child.postings import POSTING, Corpus, collect_postings, rank
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry
 from rag_splitters.sqlite import Database, decode, delete_database, encode
 from rag_splitters.text.terms import (
     final_characters,
@@ -32,15 +32,16 @@ _MAX_TIED = 2000  # children with one score that are put in order
 _MERGED_SEGMENTS = 8
 _MAX_MERGED = 2**15  # children of segments that are merged, so that no update takes long
 _MAX_REMOVED = 1000  # children that stay in the arrays in any case
-_FORMAT = 6  # of the file; a file of another format is made anew
+_FORMAT = 7  # of the file; a file of another format is made anew
 
 # Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
 # the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
 # al. 1996). A child that is removed stays in the arrays until most of their children are. A child's
-# `parent` is the key under which its metadata names the parent, a NUL, and the parent's id.
+# `parent` is the key under which its metadata names the parent, a NUL, and the parent's id. `piece`
+# is how many numbers before a representation of a child that child is, and else 0.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, parent BLOB, start_index, end_index
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, parent BLOB, start_index, end_index, piece
 );
 CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS documents (name BLOB PRIMARY KEY, first, last) WITHOUT ROWID;
@@ -277,7 +278,9 @@ class KeywordIndex:
             is_closed: whether no others than these children may be returned.
         """
         with self._database.snapshot():
-            number_of, follows = self._numbers(list(values)), self._read_corpus().is_next
+            query = "SELECT id, number - piece FROM children WHERE id IN ({})"
+            number_of = dict(self._database.read_in(query, list(values)))
+            follows = self._read_corpus().is_next
             allowed = None if where is None else self._evaluate(where)
             if is_closed:
                 allowed = np.zeros(len(follows), dtype=bool)
@@ -401,6 +404,8 @@ class _Segment:
 
     ids: list[str]
     locations: list[tuple[bytes, int, int] | tuple[None, None, None]]
+    pieces: list[int]
+    """How many numbers before a representation of a child that child is."""
     places: dict[str, tuple[int, int]]
     """The first and the last child of each document."""
     lengths: NDArray[np.uint32]
@@ -421,6 +426,12 @@ class _Segment:
         terms = [_terms(child.searched_text, cache) for child in children.values()]
         follows = np.ones(len(terms), dtype=bool)
         follows[[first for first, _ in places.values()]] = False
+        numbers = {name: number for number, name in enumerate(children)}
+        pieces = [0] * len(children)
+        for number, child in enumerate(children.values()):
+            if piece := child.metadata.get(REPRESENTS_KEY):
+                follows[number] = False
+                pieces[number] = number - numbers.get(piece, number)
         runs = collect_runs([child.metadata for child in children.values()], 0)
         entries = {
             "postings": collect_postings(terms, 0),
@@ -428,13 +439,14 @@ class _Segment:
         }
         lengths = np.array([len(own) for own in terms], dtype="<u4")
         locations = [_location(child, id_key) for child in children.values()]
-        return cls(list(children), locations, places, lengths, follows, entries)
+        return cls(list(children), locations, pieces, places, lengths, follows, entries)
 
 
 def _location(child: Entry, id_key: str) -> tuple[bytes, int, int] | tuple[None, None, None]:
     """Return a child's parent and positions, if its text is a part of its document's."""
     parent, span = child.metadata.get(id_key), child.span
     is_part = span is not None and span[1] - span[0] == len(child.text)
+    is_part = is_part or REPRESENTS_KEY in child.metadata
     if span and is_part and isinstance(parent, str) and SOURCE_KEY in child.metadata:
         return encode(f"{id_key}\0{parent}"), *span
     return None, None, None
@@ -453,10 +465,10 @@ def _add_segment(connection: sqlite3.Connection, segment: _Segment) -> None:
     (size,) = connection.execute("SELECT TOTAL(LENGTH(lengths)) / 4 FROM segments").fetchone()
     (last,) = connection.execute("SELECT COALESCE(MAX(segment), 0) FROM segments").fetchone()
     first, number = int(size), last + 1
-    children = enumerate(zip(segment.ids, segment.locations, strict=True), first)
+    children = zip(segment.ids, segment.locations, segment.pieces, strict=True)
     connection.executemany(
-        "INSERT INTO children VALUES (?, ?, ?, ?, ?)",
-        ((number, name, *location) for number, (name, location) in children),
+        "INSERT INTO children VALUES (?, ?, ?, ?, ?, ?)",
+        ((n, name, *location, piece) for n, (name, location, piece) in enumerate(children, first)),
     )
     connection.executemany(
         "INSERT INTO documents VALUES (?, ?, ?)",

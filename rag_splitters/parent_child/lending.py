@@ -35,7 +35,8 @@ def lend(
 
     Parameters:
         values: what each child is worth itself, by its id, the best first.
-        number_of: the numbers of children; those of a document are numbered consecutively.
+        number_of: the numbers of children; those of a document are numbered consecutively. A
+            representation has the number of its piece: the better of them counts.
         follows: for each number, whether the one before it is of the same document.
         read_names: returns the ids of neighbours by their numbers.
         allowed: for each number, whether the child, and what is behind it, may be taken.
@@ -46,9 +47,12 @@ def lend(
     """
     if not number_of:
         return list(values)[:limit]
-    # A child that has no number gets one below zero: it has no neighbours there.
-    numbers = np.array([number_of.get(name, -1 - n) for n, name in enumerate(values)])
-    own = np.array(list(values.values()))
+    names: dict[int, str] = {}
+    for n, name in enumerate(values):
+        # A child that has no number gets one below zero: it has no neighbours there.
+        names.setdefault(number_of.get(name, -1 - n), name)
+    numbers = np.array(list(names))
+    own = np.array([values[name] for name in names.values()])
     neighbours, is_linked = _find_neighbours(numbers[:lenders], follows, allowed)
     lent = own[:lenders, None] * [LENT_SHARE**step for step in _STEPS.tolist() * 2]
     candidates, places = np.unique(
@@ -60,7 +64,6 @@ def lend(
     worth[own_places] += _OWN_WEIGHT * own
     ranks[own_places] = np.arange(len(numbers))
     order = candidates[np.lexsort((candidates, ranks, -worth))[:limit]].tolist()
-    names: dict[int, str] = dict(zip(numbers.tolist(), values, strict=True))
     names |= read_names([number for number in order if number not in names])
     return [names[number] for number in order if number in names]
 

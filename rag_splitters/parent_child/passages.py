@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rag_splitters.parent_child.budget import Budget
-from rag_splitters.parent_child.records import PLACE_KEYS, SOURCE_KEY, Entry
+from rag_splitters.parent_child.records import PLACE_KEYS, REPRESENTS_KEY, SOURCE_KEY, Entry
 from rag_splitters.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ class Hit:
         last = offset + len(parent.text)
         if place is None or not offset <= place[0] < place[1] <= last:
             place = (offset, last)
+        if REPRESENTS_KEY in child.metadata:
+            text = parent.text[place[0] - offset : place[1] - offset]
+            child = replace(child, text=text)  # that of the piece
         header = child.text.removesuffix(parent.text[place[0] - offset : place[1] - offset])
         if header == child.text or header.strip() not in parent.text:
             header = ""

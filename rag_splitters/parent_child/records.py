@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -24,8 +24,10 @@ EDITION_KEY = "_edition"
 """The key in a child's metadata that holds the number of the turn in which it was written."""
 PLACE_KEYS = ("_start", "_end")
 """The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
+REPRESENTS_KEY = "_represents"
+"""The key in a representation's metadata that holds the id of the child or parent that it is of."""
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
-_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, *PLACE_KEYS)
+_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, REPRESENTS_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
 MAX_VALUES = 200
@@ -36,7 +38,7 @@ _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 _SCALARS = {str, float, bool, type(None)}
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 6
+FORMAT = 7
 """The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
@@ -91,6 +93,11 @@ class Draft:
     source: Entry
     parents: list[Entry]
     children: list[Entry]
+    """The representations of its pieces come last."""
+    pieces: Sequence[Entry] = ()
+    """What has representations: children, or parents as if they were children."""
+    representations: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """The key of each piece, and the texts by which it is found; see `Representations`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,8 @@ class Record:
     """Hashes of the texts that were embedded for its children."""
     details: tuple[str, ...] = ()
     """Hashes of its children's metadata."""
+    representations: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The key of each piece, and the texts by which it is found; the last children have them."""
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
     checksums: tuple[str, ...] = ()
@@ -174,6 +183,9 @@ class Record:
             columns = {name: row.metadata[name] for name in _COLUMNS}
             columns |= {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
             columns["spans"] = tuple(each and (each[0], each[1]) for each in columns["spans"])
+            columns["representations"] = tuple(
+                (key, tuple(texts)) for key, texts in columns["representations"]
+            )
             metadata = dict(row.metadata["document_metadata"])
         except (IndexError, KeyError, TypeError, ValueError):
             key = "a record" if identity is None else record_key(identity)
@@ -195,6 +207,11 @@ class Record:
         return self.pending in ("", "cleaning")
 
     @property
+    def piece_count(self) -> int:
+        """How many of its children are pieces of it; the others, behind them, represent pieces."""
+        return len(self.children) - sum(len(texts) for _, texts in self.representations)
+
+    @property
     def all_parents(self) -> tuple[str, ...]:
         """All the parents that may exist."""
         return _union(self.parents, self.other_parents)
@@ -210,6 +227,7 @@ class Record:
             self,
             pending="adding",
             child_keys=_union(self.child_keys, new.child_keys),
+            representations=self.representations + new.representations,  # they were paid for
             other_parents=_union(self.other_parents, new.parents),
             other_children=_union(self.other_children, new.children),
             turn=new.turn,
@@ -451,7 +469,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     nested: dict[str, Any] = {}
     if own.pop(SOURCE_KEY, None) is not None:  # langchain_classic's children have none of ours
         nested = json.loads(own.pop(NESTED_KEY, "{}"))
-        for key in PLACE_KEYS:
+        for key in (REPRESENTS_KEY, *PLACE_KEYS):
             own.pop(key, None)
     parents = copy_metadata(_without_positions(parent.metadata))
     if inherited is not None:

@@ -33,7 +33,7 @@ from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record
+from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record
 from rag_splitters.parent_child.stores import Stores
 
 Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
@@ -207,8 +207,11 @@ async def _order_children(
         is_closed = children.has_filter and children.where is None
         return await call(stores.keywords.lend, values, lenders, limit, children.where, is_closed)
     records = await _read_records(stores, ranking, lenders)
-    names = list(chain.from_iterable(record.children for record in records))
+    names = list(chain.from_iterable(each.children[: each.piece_count] for each in records))
     number_of = {name: number for number, name in enumerate(names)}
+    for name, child in ranking.children.items():
+        if (piece := child.metadata.get(REPRESENTS_KEY)) in number_of:
+            number_of[name] = number_of[piece]
     follows = np.ones(len(names), dtype=bool)
     follows[[number_of[record.children[0]] for record in records]] = False
     allowed = np.array([name in values for name in names]) if children.has_filter else None

@@ -21,6 +21,7 @@ from rag_splitters.parent_child.records import (
     Record,
     record_key,
 )
+from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.vectors import (
     Change,
     Vectors,
@@ -221,6 +222,8 @@ class Stores:
     keywords: KeywordIndex | None = None
     inherited_keys: frozenset[str] | None = None
     """The keys of a document's metadata that its children keep; None: all."""
+    representations: Representations | None = None
+    """Writes further texts by which pieces are found."""
     writer: Writer = field(default_factory=Writer)
     """Lets one operation at a time write."""
     turn: Turn | None = None

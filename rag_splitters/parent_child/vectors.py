@@ -108,9 +108,9 @@ class Change:
         """
         if self.base is None:
             return [None] * len(self.children)
-        old = dict(zip(self.base.children, _windows(self.base.texts, reach), strict=True))
+        old = dict(zip(self.base.children, _windows(self.base, reach), strict=True))
         by_window = {window: name for name, window in old.items()}
-        new = zip(self.new.children, _windows(self.new.texts, reach), strict=True)
+        new = zip(self.new.children, _windows(self.new, reach), strict=True)
         return [n if old.get(n) == window else by_window.get(window) for n, window in new]
 
     def find_changed_details(self) -> set[str]:
@@ -121,12 +121,14 @@ class Change:
         return {name for name, _ in rows}
 
 
-def _windows(texts: Sequence[str], reach: int) -> list[tuple[object, ...]]:
-    """Return each text with those beside it."""
-    return [
+def _windows(record: Record, reach: int) -> list[tuple[object, ...]]:
+    """Return the text of each child with those beside it; representations have no neighbours."""
+    texts, others = record.texts[: record.piece_count], record.texts[record.piece_count :]
+    windows: list[tuple[object, ...]] = [
         (texts[max(0, i - reach) : i], text, texts[i + 1 : i + 1 + reach])
         for i, text in enumerate(texts)
     ]
+    return windows + [(text,) for text in others]
 
 
 async def embed_children(
@@ -148,12 +150,16 @@ async def embed_children(
     import numpy as np
 
     places: list[tuple[int, int]] = []
+    representations: list[tuple[int, int]] = []
     for owner, change in enumerate(changes):
         missing = {child.id for child in change.new_children} - change.vectors.keys()
         numbers = [n for n, child in enumerate(change.children) if child.id in missing]
         reach = range(-len(weights), len(weights) + 1)
-        near = {number + step for number in numbers for step in reach}
-        places += [(owner, n) for n in sorted(near) if 0 <= n < len(change.children)]
+        count = change.new.piece_count
+        near = {n + step for n in numbers if n < count for step in reach if 0 <= n + step < count}
+        places += [(owner, n) for n in sorted(near)]
+        representations += [(owner, n) for n in numbers if n >= count]
+    places = representations[::-1] + places  # so that none of them follows its neighbour
     if not places:
         return
     texts = [embedded_text(changes[owner].children[number]) for owner, number in places]

@@ -53,6 +53,11 @@ def document(number: int, version: int) -> Document:
     return Document(page_content=text, metadata=metadata, id=f"document-{number}")
 
 
+def summaries(text: str) -> list[str]:
+    """Two representations of a parent."""
+    return [f"Of {text[10:40]}", f"Which words end in {text[-20:]}?"]
+
+
 def opened(place: dict[str, Any], search_type: str = "hybrid") -> ParentDocumentRetriever:
     """The index at a place: a folder, or a Chroma server's collection and a table of PostgreSQL."""
     where: dict[str, Any] = {"path": place.get("folder")}
@@ -66,6 +71,7 @@ def opened(place: dict[str, Any], search_type: str = "hybrid") -> ParentDocument
         child_splitter=RecursiveTextSplitter(chunk_size=100),
         parent_splitter=RecursiveTextSplitter(chunk_size=300),
         search_type=search_type,
+        representations=summaries,
         k=_ALL,
     )
     retriever.batch_size = 12
