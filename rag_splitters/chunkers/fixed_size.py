@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.streams import check_unit
 from rag_splitters.parameters.fields import Overlap
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack_windows
@@ -32,4 +33,11 @@ class FixedSizeChunker(SizedChunker):
     exact_overlap: ClassVar[bool] = True
 
     def spans(self, text: str) -> list[Span]:
-        return pack_windows(text, self.sizes, trim=False)
+        return self._windows(text)
+
+    def spans_after(self, text: str, last: Span | None) -> list[Span]:
+        check_unit(self)
+        return self._windows(text, last)
+
+    def _windows(self, text: str, last: Span | None = None) -> list[Span]:
+        return pack_windows(text, self.sizes, trim=False, last=last)

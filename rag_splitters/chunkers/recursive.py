@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from rag_splitters.contract.sized import MergingChunker
+from rag_splitters.contract.streams import check_streams, check_unit
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import LanguageName, Texts
 from rag_splitters.span import Source, Span
@@ -105,6 +106,13 @@ class RecursiveChunker(MergingChunker):
             if self.language or OUTLINE in metadata:
                 structure.unbreakable = partial(self._unbreakable, text, metadata)
         return pack(structure, self.sizes, trim=self.strip_whitespace)
+
+    def spans_after(self, text: str, last: Span | None) -> list[Span]:
+        check_unit(self)
+        names = ("separators", "language", "min_chunk_size")
+        problem = next((f"with {name}" for name in names if getattr(self, name)), None)
+        check_streams(self, problem if self.strip_whitespace else "with strip_whitespace=False")
+        return pack(recursive_structure(text), self.sizes, last=last)
 
     def _unbreakable(self, text: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
         signatures = find_signatures(text, self.language) if self.language else ()

@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.streams import check_streams
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Size, Texts
 from rag_splitters.span import Span
@@ -100,6 +101,12 @@ class SeparatorChunker(SizedChunker):
             strip=self.strip_whitespace,
         )
         return pack(structure, self.sizes, trim=self.strip_whitespace)
+
+    def spans_after(self, text: str, last: Span | None) -> list[Span]:
+        check_streams(self, "with chunk_size" if self.chunk_size is not None else None)
+        check_streams(self, "with is_regex=True" if self.is_regex else None)
+        begin = last.end if last else 0
+        return [span.moved(begin) for span in self._pieces(text[begin:])]
 
     def _pieces(self, text: str) -> list[Span]:
         gaps = separator_gaps(text, self.separators, self.is_regex, self.keep_separator)

@@ -35,5 +35,5 @@ class TokenChunker(SlidingWindowChunker):
     strip_whitespace: bool = False
     """Whether to remove white space at the edges of windows."""
 
-    def spans(self, text: str) -> list[Span]:
-        return pack_windows(text, self.sizes, trim=self.strip_whitespace)
+    def _windows(self, text: str, last: Span | None = None) -> list[Span]:
+        return pack_windows(text, self.sizes, trim=self.strip_whitespace, last=last)

@@ -12,7 +12,8 @@ from rag_splitters.calls import arun, run, together
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
-from rag_splitters.errors import InputTypeError
+from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.models.pickling import forget_answers
@@ -215,6 +216,47 @@ class Chunker(BaseModel):
             chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
         return chunks
 
+    def chunk_stream(
+        self, handle: Handle, *, id: str, block_size: int = 1_000_000
+    ) -> Iterator[Chunk]:
+        """Cut a huge text, such as a log, from a file handle, in bounded memory.
+
+        The chunks are those of `chunk(text, id=id, metadata=line_range(text))`: with the same
+        texts, positions, lines and ids. Only strategies can do this whose rules look at a bounded
+        part of the text around a chunk: "fixed_size", "sliding_window" and "token"; "recursive"
+        without `separators`, `language` and `min_chunk_size`; and "separator" without `chunk_size`
+        and regular expressions.
+
+        Parameters:
+            handle: a file that is open for reading text. With `newline=""`, positions are those in
+                the file; otherwise, Python reads any line break as one character.
+            id: the id of the document, from which the ids of the chunks are made.
+            block_size: how many characters to read at once. Memory use grows with this number and
+                with the size of chunks, not with the text, unless the text has longer white space.
+
+        Raises ValueError, before it reads anything, if the strategy or its parameters are not among
+        these.
+
+        >>> from io import StringIO
+        >>> from rag_splitters import RecursiveChunker
+        >>> chunks = RecursiveChunker(chunk_size=8).chunk_stream(StringIO("One. Two."), id="a.log")
+        >>> [(chunk.start, chunk.text, chunk.metadata["line_start"]) for chunk in chunks]
+        [(0, 'One.', 1), (5, 'Two.', 1)]
+        """
+        self.check_parameters()
+        self.spans_after("", None)
+        if block_size < 1:
+            raise InputError(f"block_size must be at least 1, got {block_size}")
+        return stream_chunks(self, handle, id, block_size)
+
+    def spans_after(self, text: str, last: Span | None) -> list[Span]:
+        """Cut the rest of a text after the chunk `last`, or all of it, as `spans` cuts it.
+
+        Strategies that can cut a stream override it.
+        """
+        check_streams(self, "because its rules may look at all of the text")
+        return []
+
     def fits(self, content: str) -> bool:
         """Whether a chunk with this text is within the maximum size; True if there is none."""
         return True
@@ -237,6 +279,8 @@ def _pair_methods(kind: type[Chunker]) -> None:
         kind.strategy = ""
     if is_new:
         kind._needs_only_text = "plan" not in methods
+        if "spans_after" not in vars(kind):
+            kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])
         spans = methods.get("spans") or _spans_from_plan(plan)

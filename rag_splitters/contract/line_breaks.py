@@ -21,7 +21,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
 
     @wraps(plan)
     async def plan_views(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
-        views = [_view(self, source) for source in sources]
+        views = [view_with_line_feeds(self, source) for source in sources]
         results: list[list[Span]] = await plan(self, views)
         too_big = []
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
@@ -58,7 +58,7 @@ def spans_with_line_feeds(spans: Any, spans_of_view: Any) -> Any:
     return spans_of_text
 
 
-def _view(chunker: Any, source: Source) -> Source:
+def view_with_line_feeds(chunker: Any, source: Source) -> Source:
     """Return the source with line feeds, or the source itself if it stays the same."""
     text = with_line_feeds(source.text)
     if text == source.text or any(map(_names_return, vars(chunker).values())):

@@ -176,7 +176,12 @@ def line_range(text: str) -> dict[str, int]:
     >>> add_places([Span(4, 7)], "one\\ntwo\\nthree", metadata)[0].to_metadata()
     {'line_start': 2, 'line_end': 2}
     """
-    return {"line_start": 1, "line_end": 1 + len(line_breaks(text))}
+    return line_numbers(text, 1)
+
+
+def line_numbers(text: str, first: int) -> dict[str, int]:
+    """Return metadata with the lines of a text whose first line has this number."""
+    return {"line_start": first, "line_end": first + len(line_breaks(text))}
 
 
 @lru_cache(maxsize=4)

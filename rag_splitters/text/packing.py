@@ -44,6 +44,7 @@ def pack(
     repeat: Overlap | None = None,
     trim: bool = True,
     without_overlap_at: Collection[int] = (),
+    last: Span | None = None,
 ) -> list[Span]:
     """Cut a text into spans of at most `sizes.size` units, from left to right.
 
@@ -59,6 +60,7 @@ def pack(
             clauses or lines, else words.
         trim: whether to remove white space at the edges of chunks.
         without_overlap_at: offsets at which a chunk begins without an overlap.
+        last: a chunk that was cut already; the text after it is cut.
 
     Returns: the spans, each with the start of its own text after the overlap.
 
@@ -69,16 +71,17 @@ def pack(
     """
     text = structure.text
     begin, end = structure.part or (0, len(text))
+    begin = last.end if last else begin
     if trim:
         begin, end = skip_space(text, begin), trim_space(text, begin, end)
     if begin >= end or (not trim and text[begin:end].isspace()):
         return []
-    if _is_whole(structure, sizes, begin, end):
+    if last is None and _is_whole(structure, sizes, begin, end):
         return [Span(begin, end, own_start=begin)]
     if repeat is None and sizes.overlap:
         repeat = tail_overlap(structure, sizes)
     packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
-    pieces = packer.pieces(begin)
+    pieces = packer.pieces(begin, last)
     if sizes.min_size:
         pieces = packer.merge_last(packer.merge_small(pieces))
     if structure.indentation:
@@ -86,11 +89,14 @@ def pack(
     return [Span(start, end, own_start=own) for start, own, end in pieces]
 
 
-def pack_windows(text: str, sizes: Sizes, trim: bool) -> list[Span]:
-    """Cut a text into windows of exactly `sizes.size` units that overlap by exactly the overlap."""
+def pack_windows(text: str, sizes: Sizes, trim: bool, last: Span | None = None) -> list[Span]:
+    """Cut a text into windows of exactly `sizes.size` units that overlap by exactly the overlap.
+
+    With `last`, a window that was cut already, it cuts the text after it.
+    """
     structure = Structure(text)
     overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap, trim)
-    return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim)
+    return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim, last=last)
 
 
 def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
@@ -131,11 +137,11 @@ class _Packer:
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
-    def pieces(self, begin: int) -> list[Piece]:
-        """Return the chunks of the text from `begin` on."""
+    def pieces(self, begin: int, last: Span | None) -> list[Piece]:
+        """Return the chunks of the text from `begin` on, after the chunk `last`."""
         text, trim, text_end = self.text, self.trim, self.text_end
         pieces: list[Piece] = []
-        start = end = begin
+        start, end = (last.start, last.end) if last else (begin, begin)
         while begin < text_end:
             if self.repeats and start < end and begin not in self.apart:
                 start, cut = self.next_chunk(start, end, begin)

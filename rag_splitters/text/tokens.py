@@ -113,14 +113,19 @@ class _TiktokenMeasure(Measure):
         # A token holds at most 128 characters: a longer tail cannot fit, and is not counted.
         tail = self.length(begin, end) if end - begin <= 128 * size + 128 else size + 1
         if last <= 0 or tail > size:
-            return max(super().earliest(end, size), begin)
+            begin = max(begin, end - 128 * size - 128)
+            return begin + self._earliest_in(begin, end, size)
         first = bisect_left(totals, totals[last] + tail - size, hi=last)
         if first == 0:
             return 0
         room = size - tail - (totals[last] - totals[first])
         stop, unit = borders[first], borders[first - 1]
-        part = CallableMeasure(self.text[unit:stop], self._counts.count) if room else None
-        return unit + part.earliest(stop - unit, room) if part else stop
+        return unit + self._earliest_in(unit, stop, room) if room else stop
+
+    def _earliest_in(self, start: int, end: int, size: int) -> int:
+        """Return where the last `size` tokens of a part begin, counted from its start."""
+        part = CallableMeasure(self.text[start:end], self._counts.count)
+        return part.earliest(end - start, size)
 
     def _reach(self, start: int, stop: int, size: int) -> tuple[int, int]:
         """Return how far `size` tokens reach from `start` towards `stop`, and the tokens used."""

@@ -18,6 +18,7 @@ _LINE_END = re.compile(  # in a wrapped paragraph
     rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
     rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"
 )
+_JOINED = re.compile("[\r\n\U0001f1e6-\U0001f1ff]")  # may belong to what follows
 _SLACK = 30  # characters that a wrapped line may lack: a joined word, narrow letters in a PDF
 _INNER_END = re.compile(
     r"[.!?](?<=[^\W\d_]{2}.)[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
@@ -57,6 +58,24 @@ def unwrapped_lines(text: str) -> Finder:
         return -1
 
     return last
+
+
+def window_start(text: str, position: int) -> int:
+    """Return the last offset up to `position` from which a window of a text may begin, or 0.
+
+    A text that begins there has the same line ends, from the second `_WINDOW` characters on, and
+    the same grapheme clusters.
+
+    >>> window_start("It ends.\\n\\nOne. " + "word " * 500, 2200)
+    2010
+    """
+    position = max(len(text[: max(position, 0)].rstrip("\r\n")) - 1, 0)
+    blanks = ((text.rfind(each, 0, position), len(each)) for each in ("\n\n", "\n\r\n"))
+    paragraph = max((at + length for at, length in blanks if at >= 0), default=0)
+    start = position - (position - paragraph) % _WINDOW
+    while start > paragraph and _JOINED.match(text, start - 1):
+        start -= _WINDOW
+    return start
 
 
 class _Window:
@@ -111,7 +130,7 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
     cuts = [*accumulate((len(row) + 1 for row in rows[:-1]), initial=start)][1:]
     if not rows[-1]:  # the line after the last one, unless the paragraph has ended
         rows[-1] = text[end : end + _WIDTHS[-1]].partition("\n")[0]
-    rows = [row.strip() for row in rows]
+    rows = [row[:_WINDOW].strip() for row in rows]  # a longer line is no wrapped one
     wrapped = _wrapped_breaks(rows if rows[-1] else rows[:-1])
     if not any(wrapped):
         return cuts
