@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rag_splitters.contract.line_breaks import view_with_line_feeds
 from rag_splitters.errors import InputError, InputTypeError
@@ -12,9 +12,6 @@ from rag_splitters.ids import chunk_id
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.origin import add_places, line_breaks, line_numbers
 from rag_splitters.text.wrapping import window_start
-
-if TYPE_CHECKING:
-    from rag_splitters.contract.chunker import Chunker
 
 STREAMING = ("fixed_size", "recursive", "separator", "sliding_window", "token")
 """The strategies whose rules look at a bounded part of the text around a chunk."""
@@ -31,7 +28,7 @@ class Handle(Protocol):
         """Return at most `size` characters; "" at the end."""
 
 
-def check_streams(chunker: Chunker, problem: str | None) -> None:
+def check_streams(chunker: Any, problem: str | None) -> None:
     """Raise ValueError if a strategy cannot cut a stream, for the reason that `problem` says."""
     if problem:
         raise InputError(
@@ -47,7 +44,7 @@ def check_unit(chunker: Any) -> None:
     check_streams(chunker, None if is_local else "with a length_function or tokenizer of your own")
 
 
-def stream_chunks(chunker: Chunker, handle: Handle, id: str, block_size: int) -> Iterator[Chunk]:
+def stream_chunks(chunker: Any, handle: Handle, id: str, block_size: int) -> Iterator[Chunk]:
     """Yield the chunks of the text that a handle returns; see `Chunker.chunk_stream`.
 
     Each step cuts one window: the text after the last chunk that is certain, and before it as much
