@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,12 +22,14 @@ from rag_splitters.cli.views import note_left_out, progress_bar, write_line
 from rag_splitters.errors import FileError, InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE
 from rag_splitters.reading.files import find_files, read_file
+from rag_splitters.reading.parts import OF_LINES, is_huge, read_parts
 from rag_splitters.text.coloured import number_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import ParentDocumentRetriever
+    from rag_splitters.span import Source
 
 
 _STATES = ("new", "changed", "unchanged")
@@ -61,7 +64,9 @@ def index(
     others are indexed, and nothing is removed. `rag-splitters delete` removes single files. A file
     is identified by its path relative to the current folder, and cut by the strategy for its kind.
     Without --embeddings, the built-in embeddings are used, which match words, not meaning. An index
-    always uses the model that it was created with, and remembers its strategy and its sizes.
+    always uses the model that it was created with, and remembers its strategy and its sizes. A log,
+    a table or JSON lines of more than 50 MB are indexed in parts of a million characters, so that
+    only the last part changes if text is added at the end.
     """
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     files, others = find_files(paths, skip=folder)
@@ -81,9 +86,13 @@ def index(
             if sync:
                 documents = list(documents)  # all are read before anything is removed
             if sync and not counts.errors:
-                counts.removed = len(retriever.sync(documents).deleted)
+                parts = chain.from_iterable(_parts(path, retriever, counts) for path in counts.huge)
+                counts.removed = len(retriever.sync(chain(documents, parts)).deleted)
             else:
                 retriever.add_documents(documents)
+                for path in counts.huge:
+                    scope = {"source": document_name(path)}
+                    retriever.sync(_parts(path, retriever, counts), scope=scope)
         except KeyboardInterrupt:
             progress.stop()
             typer.echo(
@@ -91,8 +100,8 @@ def index(
                 err=True,
             )
             raise typer.Exit(EXIT_CODE) from None
-        for name, messages in counts.mailboxes.items():  # removes those that were deleted
-            retriever.sync(messages, scope={"source": name})
+        for name, pieces in counts.divided.items():  # removes those that were deleted
+            retriever.sync(pieces, scope={"source": name})
     if json:
         write_line({"index": str(folder), **counts.row()})
     else:
@@ -111,13 +120,15 @@ class _Counts:
     """How many files are new, changed and unchanged, and what went wrong with the others.
 
     Parameters:
-        mailboxes: the messages of each mailbox.
+        divided: the documents of each file that may have several, such as a mailbox.
+        huge: the files to read in parts.
     """
 
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES, 0))
     removed: int = 0
     errors: list[str] = field(default_factory=list)
-    mailboxes: dict[str, list[Document]] = field(default_factory=dict)
+    divided: dict[str, list[Document]] = field(default_factory=dict)
+    huge: list[Path] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
         """The counts as JSON."""
@@ -144,27 +155,51 @@ def _documents(
     retriever: ParentDocumentRetriever,
     counts: _Counts,
 ) -> Iterator[Document]:
-    """The files as documents whose ids begin with their paths. Counts the files on the way."""
-    from langchain_core.documents import Document
+    """The files as documents whose ids begin with their paths. Counts the files on the way.
 
+    Huge files are listed in the counts, to be read in parts.
+    """
     for path in files:
+        if path.is_file() and is_huge(path):
+            counts.huge.append(path)
+            continue
         try:
             sources = read_file(path)
         except RagSplittersError as error:
             counts.errors.append(str(error))
             continue
-        name = document_name(path)
-        texts = {f"{name}{str(each.id).removeprefix(path.as_posix())}": each for each in sources}
-        before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
-        is_equal = before == {key: source.text for key, source in texts.items()}
-        counts.files["unchanged" if is_equal else "changed" if before else "new"] += 1
-        documents = [
-            Document(page_content=each.text, metadata={**each.metadata, "source": name}, id=key)
-            for key, each in texts.items()
-        ]
-        if path.suffix.lower() == ".mbox":
-            counts.mailboxes[name] = documents
+        documents = [_document(each, path) for each in sources]
+        counts.files[_state(documents, retriever)] += 1
+        if path.suffix.lower() in (".mbox", *OF_LINES):
+            counts.divided[document_name(path)] = documents
         yield from documents
+
+
+def _parts(path: Path, retriever: ParentDocumentRetriever, counts: _Counts) -> Iterator[Document]:
+    """The parts of a huge file as documents. Counts the file at its end."""
+    states = set()
+    for source in read_parts(path):
+        document = _document(source, path)
+        states.add(_state([document], retriever))
+        yield document
+    counts.files[states.pop() if len(states) == 1 else "changed"] += 1
+
+
+def _document(source: Source, path: Path) -> Document:
+    """A text as a document whose id and source begin with the path as `document_name` gives it."""
+    from langchain_core.documents import Document
+
+    name = document_name(path)
+    new_id = f"{name}{str(source.id).removeprefix(path.as_posix())}"
+    metadata = {**source.metadata, "source": name}
+    return Document(page_content=source.text, metadata=metadata, id=new_id)
+
+
+def _state(documents: Sequence[Document], retriever: ParentDocumentRetriever) -> str:
+    """Whether documents of a file are new, changed or unchanged."""
+    texts = {str(each.id): each.page_content for each in documents}
+    before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
+    return "unchanged" if before == texts else "changed" if before else "new"
 
 
 def document_name(path: Path) -> str:

@@ -34,7 +34,7 @@ from rag_splitters.cli.views import (
 )
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import FileError, InputError, RagSplittersError
-from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read_file
+from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read_sources
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
 from rag_splitters.text.coloured import coloured, number_of, printable, summary
@@ -221,9 +221,9 @@ def _sources(
             errors.append(str(error))
 
 
-def _read(path: str | Path, encoding: str | None) -> Sequence[Source]:
+def _read(path: str | Path, encoding: str | None) -> Iterable[Source]:
     if isinstance(path, Path) and encoding is None:
-        return read_file(path)
+        return read_sources(path)
     name = path if isinstance(path, str) else path.as_posix()
     data = sys.stdin.buffer.read() if isinstance(path, str) else file_bytes(path)
     return read_bytes(_as_utf8(data, name, encoding), name)

@@ -12,6 +12,7 @@ from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.reading.archives import read_epub, read_xlsx
 from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.office import read_docx, read_pptx
+from rag_splitters.reading.parts import is_huge, read_parts
 from rag_splitters.reading.pdf import read_pdf
 from rag_splitters.span import Source
 from rag_splitters.structure.kinds import READ_KINDS, kind_of_name
@@ -71,19 +72,18 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
 def read_sources(path: str | Path, options: ReadingOptions = READ_ALL) -> Iterator[Source]:
     """Read a file, or all files of known kinds in a folder; see `find_files`.
 
-    A warning in the log says how many files of a folder were skipped, and with which suffixes.
+    A warning in the log says how many files of a folder were skipped, and with which suffixes. A
+    huge log or table is read in parts; see `read_parts`.
 
     Raises: what `read_file` and `find_files` raise.
     """
     path = Path(path)
-    if not path.is_dir():
-        yield from read_file(path, options)
-        return
-    files, others = find_files([path])
+    files, others = find_files([path]) if path.is_dir() else ([path], [])
     if others:
         logger.warning("%s: skipped %s", path, describe_files(others))
     for file in files:
-        yield from read_file(file, options)
+        is_large = file.is_file() and is_huge(file)
+        yield from read_parts(file) if is_large else read_file(file, options)
 
 
 def describe_files(files: Sequence[Path]) -> str:
