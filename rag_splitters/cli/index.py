@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,8 +20,8 @@ from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, op
 from rag_splitters.cli.views import note_left_out, progress_bar, write_line
 from rag_splitters.errors import FileError, InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE
-from rag_splitters.reading.files import find_files, read_file
-from rag_splitters.reading.parts import OF_LINES, is_huge, read_parts
+from rag_splitters.reading.files import find_files, read_sources
+from rag_splitters.reading.parts import OF_LINES
 from rag_splitters.text.coloured import number_of
 
 if TYPE_CHECKING:
@@ -81,18 +80,13 @@ def index(
         progress_bar("Indexing") as progress,
     ):
         settings.write(folder)
-        documents: Iterable[Document] = _documents(progress.track(files), retriever, counts)
         try:
-            if sync:
-                documents = list(documents)  # all are read before anything is removed
-            if sync and not counts.errors:
-                parts = chain.from_iterable(_parts(path, retriever, counts) for path in counts.huge)
-                counts.removed = len(retriever.sync(chain(documents, parts)).deleted)
-            else:
-                retriever.add_documents(documents)
-                for path in counts.huge:
-                    scope = {"source": document_name(path)}
-                    retriever.sync(_parts(path, retriever, counts), scope=scope)
+            retriever.add_documents(_documents(progress.track(files), retriever, counts))
+            if not sync:  # messages of mailboxes and parts of logs that are gone
+                for name in counts.divided:
+                    _remove_others(retriever, counts, {"source": name})
+            elif not counts.errors:
+                counts.removed = _remove_others(retriever, counts, None)
         except KeyboardInterrupt:
             progress.stop()
             typer.echo(
@@ -100,8 +94,6 @@ def index(
                 err=True,
             )
             raise typer.Exit(EXIT_CODE) from None
-        for name, pieces in counts.divided.items():  # removes those that were deleted
-            retriever.sync(pieces, scope={"source": name})
     if json:
         write_line({"index": str(folder), **counts.row()})
     else:
@@ -120,15 +112,15 @@ class _Counts:
     """How many files are new, changed and unchanged, and what went wrong with the others.
 
     Parameters:
-        divided: the documents of each file that may have several, such as a mailbox.
-        huge: the files to read in parts.
+        divided: the names of the files that may consist of several documents, such as a mailbox.
+        ids: the ids of all documents.
     """
 
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES, 0))
     removed: int = 0
     errors: list[str] = field(default_factory=list)
-    divided: dict[str, list[Document]] = field(default_factory=dict)
-    huge: list[Path] = field(default_factory=list)
+    divided: list[str] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
 
     def row(self) -> dict[str, Any]:
         """The counts as JSON."""
@@ -155,38 +147,37 @@ def _documents(
     retriever: ParentDocumentRetriever,
     counts: _Counts,
 ) -> Iterator[Document]:
-    """The files as documents whose ids begin with their paths. Counts the files on the way.
+    """Yield the files as documents whose ids begin with their paths. Counts the files on the way.
 
-    Huge files are listed in the counts, to be read in parts.
+    A file of which a part cannot be read counts as unreadable, and its parts are not removed.
     """
     for path in files:
-        if path.is_file() and is_huge(path):
-            counts.huge.append(path)
-            continue
+        states = set[str]()
         try:
-            sources = read_file(path)
+            for source in read_sources(path):
+                document = _document(source, path)
+                states.add(_state(document, retriever))
+                counts.ids.add(str(document.id))
+                yield document
         except RagSplittersError as error:
             counts.errors.append(str(error))
             continue
-        documents = [_document(each, path) for each in sources]
-        counts.files[_state(documents, retriever)] += 1
+        state = states.pop() if len(states) == 1 else "changed" if states else "unchanged"
+        counts.files[state] += 1
         if path.suffix.lower() in (".mbox", *OF_LINES):
-            counts.divided[document_name(path)] = documents
-        yield from documents
+            counts.divided.append(document_name(path))
 
 
-def _parts(path: Path, retriever: ParentDocumentRetriever, counts: _Counts) -> Iterator[Document]:
-    """The parts of a huge file as documents. Counts the file at its end."""
-    states = set()
-    for source in read_parts(path):
-        document = _document(source, path)
-        states.add(_state([document], retriever))
-        yield document
-    counts.files[states.pop() if len(states) == 1 else "changed"] += 1
+def _remove_others(
+    retriever: ParentDocumentRetriever, counts: _Counts, scope: dict[str, str] | None
+) -> int:
+    """Remove the documents in the scope that are not in the files, and return their number."""
+    others = [each for each in retriever.list_ids(scope=scope) if each not in counts.ids]
+    return len(retriever.delete(ids=others)["succeeded"]) if others else 0
 
 
 def _document(source: Source, path: Path) -> Document:
-    """A text as a document whose id and source begin with the path as `document_name` gives it."""
+    """Make a text a document whose id begins with the path as `document_name` returns it."""
     from langchain_core.documents import Document
 
     name = document_name(path)
@@ -195,11 +186,10 @@ def _document(source: Source, path: Path) -> Document:
     return Document(page_content=source.text, metadata=metadata, id=new_id)
 
 
-def _state(documents: Sequence[Document], retriever: ParentDocumentRetriever) -> str:
-    """Whether documents of a file are new, changed or unchanged."""
-    texts = {str(each.id): each.page_content for each in documents}
-    before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
-    return "unchanged" if before == texts else "changed" if before else "new"
+def _state(document: Document, retriever: ParentDocumentRetriever) -> str:
+    """Return whether a document is new, changed or unchanged."""
+    before = [each.page_content for each in retriever.get([str(document.id)])]
+    return "unchanged" if before == [document.page_content] else "changed" if before else "new"
 
 
 def document_name(path: Path) -> str:

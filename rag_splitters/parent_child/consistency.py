@@ -104,7 +104,10 @@ async def sync(
     stores: Stores, documents: Iterable[Entry], scope: Mapping[str, Any] | None
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
-    all_outcomes = await add(stores, check_scope(documents, scope))
+    by_id: dict[str | int, Entry] = {}
+    for document in check_scope(documents, scope):  # the last one of several with one id wins
+        by_id[len(by_id) if document.id is None else document.id] = document
+    all_outcomes = await add(stores, by_id.values())
     refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
     outcomes = {outcome.identity: outcome for outcome in all_outcomes if not outcome.refusal}
     identities = await find_documents(stores, scope)

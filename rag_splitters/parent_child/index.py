@@ -24,6 +24,7 @@ from rag_splitters.parent_child.indexing import (
     add,
     check_ids,
     check_refusals,
+    find_documents,
     get,
     reembed_documents,
     remove,
@@ -218,6 +219,10 @@ class ParentChildIndex(Generic[A, D]):
         with explaining_full_disk(self.shared.folder):
             return await sync(self._stores(), map(self._entry, documents), scope)
 
+    async def _list_ids(self, *, scope: Mapping[str, Any] | None = None) -> list[str]:
+        """List the ids of all documents or, with a scope, of those that have these metadata."""
+        return await find_documents(self._stores(), scope)
+
     async def _verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
         """Compare what the docstore lists with what the stores hold.
 
@@ -253,6 +258,7 @@ class ParentChildIndex(Generic[A, D]):
 
     add_documents, aadd_documents = in_both_forms(_add_documents)
     sync, async_sync = in_both_forms(_sync)
+    list_ids, alist_ids = in_both_forms(_list_ids)
     verify, averify = in_both_forms(_verify)
     import_classic, aimport_classic = in_both_forms(_import_classic)
     release_claim, arelease_claim = in_both_forms(_release_claim)

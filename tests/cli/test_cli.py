@@ -841,9 +841,9 @@ def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -
         def interrupted(path: Path) -> Any:
             if path.name == "tram.md":
                 raise KeyboardInterrupt
-            return read_file(path)
+            return iter(read_file(path))
 
-        patch.setattr("rag_splitters.cli.index.read_file", interrupted)
+        patch.setattr("rag_splitters.cli.index.read_sources", interrupted)
         result = run("index", "idx", "docs")
     assert result.exit_code == 130
     assert result.stderr.startswith("Interrupted. idx is sound: run the same command again")

@@ -286,6 +286,8 @@ def test_sync_settles_although_an_id_comes_twice_far_apart(front: FrontEnd) -> N
     twice = [*pages, ("0", sentence(1000), {"n": 1000})]
     retriever = front.build()
     assert len(front.do(retriever, "sync", front.documents(twice)).added) == 520
+    assert set(front.do(retriever, "list_ids")) == {str(n) for n in range(520)}
+    assert front.do(retriever, "list_ids", scope={"n": 7}) == ["7"]
     again = front.do(retriever, "sync", front.documents(twice))
     assert (again.added, again.changed, again.deleted) == ([], [], [])
 

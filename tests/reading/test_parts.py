@@ -143,3 +143,15 @@ def documents_in(folder: str, ids: list[str]) -> set[str]:
     """Which of these documents are in an index."""
     with parent_document_retriever(path=folder) as retriever:
         return {str(each.id) for each in retriever.get(ids)}
+
+
+def test_a_log_that_cannot_be_read_to_its_end_loses_nothing_and_stops_no_other_file() -> None:
+    log = Path("app.log")
+    log.write_text(entries(0, 60))
+    ids = {str(source.id) for source in read_sources("app.log")}
+    run("index", "idx", "app.log")
+    log.write_bytes(entries(0, 40).encode() + b"\xff\xff")
+    Path("b.md").write_text("The ferry leaves at seven.")
+    result = CliRunner().invoke(app, ["index", "idx", "app.log", "b.md", "--sync"])
+    assert result.exit_code != 0
+    assert documents_in("idx", [*ids, "b.md"]) == {*ids, "b.md"}
