@@ -18,6 +18,8 @@ from rag_splitters.langchain import Representations
 from rag_splitters.langchain import parent_document_retriever as open_in_langchain
 from rag_splitters.models import HashingEmbeddings, ModelError, chat_model
 from rag_splitters.parent_child import MissingChildrenError
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.records import Entry
 from tests.support.chat_doubles import (
     AsyncFunction,
     Function,
@@ -204,6 +206,21 @@ def test_neighbours_neither_lend_to_nor_mix_with_representations(
     found = front.find(front.varied(other, **wide), "zebra n5")[0]
     assert sentence(5) in found.text
     assert len(found.text) > len(sentence(5)), "the piece's neighbours come with it"
+
+
+def test_a_representation_lends_to_the_neighbours_of_its_piece_after_others_are_gone() -> None:
+    def children(number: int) -> list[Entry]:
+        pieces = [Entry(f"text {n}", {}, f"{number}-{n}") for n in range(5)]
+        return pieces + [
+            Entry("zebra", {"_represents": piece.id}, f"{piece.id}-zebra") for piece in pieces
+        ]
+
+    index, values = KeywordIndex(None), {"250-2-zebra": 1.0, "250-2": 0.5}
+    index.update({str(number): children(number) for number in range(300)})
+    expected = ["250-2-zebra", "250-1", "250-3", "250-0", "250-4"]
+    assert index.lend(values, 5, 9) == expected
+    index.update({str(number): [] for number in range(240)})  # the others are numbered anew
+    assert index.lend(values, 5, 9) == expected
 
 
 @every_front_end
