@@ -10,7 +10,7 @@ import typer
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, LlmOption
 from rag_splitters.cli.views import console
-from rag_splitters.reading.files import read_text
+from rag_splitters.reading.files import file_bytes
 
 
 def play(
@@ -41,7 +41,7 @@ def play(
     """
     from rag_splitters.playground import serve
 
-    texts = {path.as_posix(): read_text(path) for path in files or ()}
+    texts = {path.as_posix(): file_bytes(path) for path in files or ()}
     out = console(error=True)
     serve(
         texts,

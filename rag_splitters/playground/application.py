@@ -53,12 +53,14 @@ from rag_splitters.playground.view import (
     facts,
     figure_rows,
     histograms,
+    pages_of,
     summary,
     twins_of,
     window,
 )
-from rag_splitters.reading.files import text_from_bytes
+from rag_splitters.reading.places import draw_page
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS
+from rag_splitters.span import Chunk
 from rag_splitters.text.surrogates import without_surrogates
 from rag_splitters.web.http import TooLargeError, log_failure, one_line
 
@@ -71,7 +73,9 @@ _DEFAULT = {"a": "auto", "a.chunk_size": "300"}
 _PASTED_NAME = "your own text"
 
 
-def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
+def application(
+    texts: Mapping[str, str | bytes], models: ModelSet, hosts: Sequence[str]
+) -> Starlette:
     """The application; see `rag_splitters.playground.create_app`."""
     page = _Page(Texts(texts), models)
     routes = [
@@ -80,6 +84,7 @@ def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]
         Route("/views", _endpoint(page.views), methods=["POST"]),
         Route("/chunk", _endpoint(page.chunk), methods=["POST"]),
         Route("/text", _endpoint(page.take_text), methods=["POST"]),
+        Route("/page", _endpoint(page.picture)),
         Mount("/", StaticFiles(packages=[("rag_splitters.playground", "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
@@ -173,12 +178,22 @@ class _Page:
     def take_text(self, fields: Fields, body: bytes, kind: str) -> Response:
         """Keep a text that was pasted, or a file that was opened, and answer with its key."""
         if kind.partition(";")[0] == _PASTED:
-            name, text = _PASTED_NAME, body.decode("utf-8", "replace")
+            name = _PASTED_NAME
+            added = self.texts.add(name, body.decode("utf-8", "replace"))
         else:
             name = fields.get("name") or "the file"
-            text = text_from_bytes(body, name)
-        added = self.texts.add(name, text)
+            added = self.texts.add(name, body)
         return Response(json.dumps({"key": added.key, "name": name}), media_type="application/json")
+
+    def picture(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Draw a page of a PDF, with a part of its text highlighted."""
+        text = self.texts.get(fields.get("text", ""))
+        try:
+            start, end, number = (int(fields[name]) for name in ("from", "to", "number"))
+        except (KeyError, ValueError):
+            raise InputError("a page needs the numbers from, to and number") from None
+        chunk = Chunk(text.text[start:end], start, end, {}, "")
+        return Response(draw_page(text.pdf, text.name, chunk, number), media_type="image/png")
 
     # Cutting and searching
 
@@ -343,6 +358,8 @@ class _Page:
             "title": title,
             "aloud": aloud,
             "facts": None if number is None else facts(cut, number, twins, other),
+            "is_pdf": bool(cut.text.pdf),
+            "pages": [] if number is None else pages_of(cut, number),
             "extent": (-1, -1) if number is None else cut.positions[number],
         }
 

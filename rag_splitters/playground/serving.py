@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def create_app(
-    texts: Mapping[str, str] | None = None,
+    texts: Mapping[str, str | bytes] | None = None,
     embeddings: Any = None,
     llm: Any = None,
     *,
@@ -38,7 +38,8 @@ def create_app(
     button, and so does every call of a chat model.
 
     Parameters:
-        texts: texts by name, offered before the three sample texts.
+        texts: texts by name, offered before the three sample texts; or the bytes of files. Of a
+            PDF, the page shows the pages on which a chunk stands.
         embeddings: an embedding model of either framework, a function, or a name as on the command
             line ("openai:text-embedding-3-small"); None: `HashingEmbeddings`, which match words.
         llm: a chat model, in the same ways; None: strategies that need one say so.
@@ -66,7 +67,7 @@ def create_app(
 
 
 def serve(
-    texts: Mapping[str, str] | None = None,
+    texts: Mapping[str, str | bytes] | None = None,
     embeddings: Any = None,
     llm: Any = None,
     *,

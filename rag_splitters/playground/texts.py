@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.playground.recent import Recent
+from rag_splitters.reading.files import text_from_bytes
 from rag_splitters.reading.samples import sample_texts
 
 OWN_TEXTS = 8
@@ -17,19 +18,28 @@ _OWN = "own-"
 
 
 class Text(NamedTuple):
-    """A text; `key` identifies it in the page's URL."""
+    """A text; `key` identifies it in the page's URL, and `pdf` is the PDF that it was read from."""
 
     key: str
     name: str
     text: str
+    pdf: bytes = b""
+
+    @classmethod
+    def of(cls, name: str, content: str | bytes) -> Text:
+        """Return a text, or the text of a file from its bytes."""
+        if isinstance(content, str):
+            return cls(name, name, content)
+        text = text_from_bytes(content, name)
+        return cls(name, name, text, content if content.startswith(b"%PDF-") else b"")
 
 
 class Texts:
     """Texts by their keys. The key of a user's text is a hash, which nobody can guess."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str | bytes]) -> None:
         samples = {name: text for name, text in sample_texts().items() if name not in texts}
-        self._texts = {name: Text(name, name, text) for name, text in {**texts, **samples}.items()}
+        self._texts = {name: Text.of(name, each) for name, each in {**texts, **samples}.items()}
         self._own: Recent[str, Text] = Recent(OWN_TEXTS)
 
     @property
@@ -37,10 +47,11 @@ class Texts:
         """The text that the page shows first."""
         return next(iter(self._texts.values()))
 
-    def add(self, name: str, text: str) -> Text:
+    def add(self, name: str, content: str | bytes) -> Text:
         """Keep a user's text in memory."""
-        content = f"{name}\0{text}".encode("utf-8", "surrogatepass")
-        added = Text(f"{_OWN}{hashlib.sha256(content).hexdigest()[:20]}", name, text)
+        text = Text.of(name, content)
+        identity = f"{name}\0{text.text}".encode("utf-8", "surrogatepass")
+        added = text._replace(key=f"{_OWN}{hashlib.sha256(identity).hexdigest()[:20]}")
         self._own.put(added.key, added)
         return added
 

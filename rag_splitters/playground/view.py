@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.metrics import Range
@@ -282,6 +283,16 @@ def facts(cut: Cut, number: int, twins: Mapping[int, int] | None, other: str) ->
         "texts": [*texts, ("source" if is_rewritten else "text", shown)],
         "mono": any(start < chunk.end and end > chunk.start for start, end in mono),
     }
+
+
+def pages_of(cut: Cut, number: int) -> list[tuple[int, str]]:
+    """Return the pages of a PDF on which a chunk stands, with the addresses of their pictures."""
+    text, (start, end) = cut.text, cut.positions[number]
+    if not text.pdf:
+        return []
+    place = {"text": text.key, "from": start, "to": end}
+    first, last = (text.text.count("\f", 0, offset) + 1 for offset in (start, end))
+    return [(n, f"page?{urlencode({**place, 'number': n})}") for n in range(first, last + 1)]
 
 
 def answer_sentence(cut: Cut, answer: Range, hits: Sequence[Hit], k: int) -> str:

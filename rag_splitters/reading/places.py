@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +19,7 @@ from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
 from rag_splitters.reading.typesetting import unmoved
 
 _YELLOW = (255, 225, 0)
+_PIXELS = 1400  # the longer side of the image of a page
 _WORDS = 3  # at the end of a chunk: they must be the same in the file
 
 
@@ -51,17 +55,19 @@ def locate(path: str | Path, chunk: Any) -> list[Box]:
     Raises: ValueError if the chunk has no positions, or if the file holds another text there;
     ImportError if pypdfium2 is not installed; OSError if the file cannot be opened.
     """
+    return _locate(Path(path).read_bytes(), Path(path).as_posix(), chunk)
+
+
+def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     start, end, text = _position_of(chunk)
-    path = Path(path)
-    data = path.read_bytes()
-    layout = read_layout(data, path.as_posix())
+    layout = _layout(data, name)
     if text.split()[-_WORDS:] != layout.text[start:end].split()[-_WORDS:]:
         raise InputError(
-            f"{path} does not hold this chunk at {start} to {end}: the file has changed since it "
+            f"{name} does not hold this chunk at {start} to {end}: the file has changed since it "
             "was read, or the chunk is from another file"
         )
     first, last = unmoved(start, layout.edits), unmoved(end, layout.edits)
-    with open_pdf(data, path.as_posix()) as (document, pdfium):
+    with open_pdf(data, name) as (document, pdfium):
         return [
             Box(page + 1, *edges)
             for page, line, begin, stop in _lines_between(layout, first, last)
@@ -86,6 +92,48 @@ def mark_pages(path: str | Path, chunks: Iterable[Any]) -> bytes:
         output = BytesIO()
         document.save(output)
     return output.getvalue()
+
+
+def draw_page(data: bytes, name: str, chunk: Any, number: int) -> bytes:
+    """Return a page of a PDF as a PNG image, with a chunk highlighted.
+
+    Parameters:
+        data: the PDF.
+        name: its name, for error messages.
+        chunk: see `locate`.
+        number: the number of the page, counted from 1.
+
+    Raises: what `locate` raises, and ValueError if there is no such page.
+    """
+    boxes = [box for box in _locate(data, name, chunk) if box.page == number]
+    with open_pdf(data, name) as (document, pdfium):
+        if not 0 < number <= len(document):
+            raise InputError(f"{name} has {len(document)} pages, and none with number {number}")
+        page = document[number - 1]
+        _highlight(page, pdfium.raw, boxes)
+        image = page.render(scale=_PIXELS / max(page.get_size()), rev_byteorder=True)
+        return _png(image.width, image.height, image.n_channels, image.stride, bytes(image.buffer))
+
+
+def _png(width: int, height: int, channels: int, stride: int, pixels: bytes) -> bytes:
+    """Return pixels, whose rows begin after each `stride` bytes, as a PNG image."""
+    rows = (pixels[at * stride : at * stride + width * channels] for at in range(height))
+    colours = {1: 0, 3: 2, 4: 6}[channels]
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)),
+        (b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows), 6)),
+        (b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(part)) + kind + part + struct.pack(">I", zlib.crc32(kind + part))
+        for kind, part in parts
+    )
+
+
+@lru_cache(maxsize=2)
+def _layout(data: bytes, name: str) -> Layout:
+    """Return the layout of a PDF, which is remembered for the next chunk of the same file."""
+    return read_layout(data, name)
 
 
 def _highlight(page: Any, raw: Any, boxes: Sequence[Box]) -> None:

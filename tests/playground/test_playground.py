@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -19,6 +20,7 @@ import httpx
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from PIL import Image
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -539,7 +541,7 @@ def test_every_answer_is_kept_from_other_sites_and_from_caches(
         "script-src": "'self'",
         "style-src": "'self'",
         "connect-src": "'self'",
-        "img-src": "data:",
+        "img-src": "'self' data:",
         "base-uri": "'none'",
         "form-action": "'none'",
         "frame-ancestors": "'none'",
@@ -956,3 +958,34 @@ def test_page_asks_nothing_of_other_hosts_and_ships_htmx_with_its_licence() -> N
             assert word not in text, (name, word)
     for word in ("innerHTML", "outerHTML", "insertAdjacent"):
         assert word not in own["page.js"], "the page's own code writes no markup"
+
+
+def test_pages_of_a_pdf_are_drawn_with_the_chunk_marked(tmp_path: Path) -> None:
+    pdfgen = pytest.importorskip("reportlab.pdfgen.canvas")
+    canvas = pdfgen.Canvas(str(tmp_path / "tea.pdf"))
+    for words in ("Cool the water before you pour it.", "Grind the beans before you brew them."):
+        canvas.drawString(72, 720, words)
+        canvas.showPage()
+    canvas.save()
+    data = (tmp_path / "tea.pdf").read_bytes()
+    client = TestClient(create_app({"tea.pdf": data}), base_url=HERE)
+    fields = {"text": "tea.pdf", "a": "page", "side": "a", "a-chunk": "1"}
+    panel = client.post("/chunk", data=fields).text
+    (address,) = re.findall(r'<img src="([^"]+)" alt="Page 2, with the chunk marked"', panel)
+    answer = client.get(unescape(address))
+    assert answer.headers["content-type"] == "image/png"
+    with Image.open(io.BytesIO(answer.content)) as picture:
+        colours = {colour for _, colour in picture.getcolors(1 << 20)}
+    assert (255, 225, 0) in colours
+    unmarked = client.get(unescape(address).replace("number=2", "number=1"))
+    with Image.open(io.BytesIO(unmarked.content)) as picture:
+        assert (255, 225, 0) not in {colour for _, colour in picture.getcolors(1 << 20)}
+    headers = {"content-type": "application/octet-stream"}
+    key = client.post("/text?name=tea.pdf", content=data, headers=headers).json()["key"]
+    assert "page?text=own-" in client.post("/chunk", data={**fields, "text": key}).text
+    assert "number=3" not in panel
+    missing = client.get(unescape(address).replace("number=2", "number=3"))
+    assert missing.status_code == 400
+    assert missing.text == "tea.pdf has 2 pages, and none with number 3"
+    assert client.get("/page?text=tea.pdf").text == "a page needs the numbers from, to and number"
+    assert "picture" not in client.post("/chunk", data={**fields, "text": "tram.md"}).text
