@@ -75,11 +75,11 @@ def open_collection(
         opened = _in_memory() if folder is None else _persistent(folder / "chroma")
     collection = _ensure_collection(opened, name, model)
     if renew and (collection.metadata or {}).get(MODEL_LABEL) not in (None, model):
-        opened.delete_collection(name)
+        _delete_collection(opened, name)
         collection = _ensure_collection(opened, name, model)
     yield opened, collection
     if is_temporary:
-        opened.delete_collection(name)
+        _delete_collection(opened, name)
     if client is None and hasattr(opened, "close"):  # its interface does not declare it
         opened.close()
 
@@ -92,6 +92,18 @@ def _ensure_collection(client: ClientAPI, name: str, model: str) -> chromadb.Col
         metadata={MODEL_LABEL: model},
     )
     return client.get_collection(name, embedding_function=None)
+
+
+def _delete_collection(client: ClientAPI, name: str) -> None:
+    """Delete a collection, and its rows before.
+
+    Chroma 1.5 leaves the lists in the metadata of a deleted collection behind, such as headings,
+    and the rows of the next collection seem to have them.
+    """
+    collection = client.get_collection(name, embedding_function=None)
+    for batch in batched(collection.get(include=[])["ids"], _READ_BATCH):
+        collection.delete(ids=list(batch))
+    client.delete_collection(name)
 
 
 def _persistent(path: Path) -> ClientAPI:

@@ -390,3 +390,26 @@ def test_a_query_reads_again_while_children_are_deleted(
 def test_a_question_that_is_no_text_is_refused(front: FrontEnd) -> None:
     with pytest.raises((TypeError, ValueError), match=r"str|string|text"):
         front.find(front.build(PAGES), None)  # type: ignore[arg-type]
+
+
+@every_front_end
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_an_index_inherits_no_headings_from_a_collection_that_was_deleted(
+    front: FrontEnd, place: str, tmp_path: Path
+) -> None:
+    """Chroma leaves the lists in the metadata of a deleted collection to the next rows."""
+    with_heading: list[Page] = [(f"h{n}", f"# Tea\n\n{sentence(n)}", {}) for n in range(8)]
+    options: dict[str, Any] = {"retrieve": "children", "headings": True, "k": 100}
+    if place == "memory":
+        with front.build():  # as long as it is open, all share a database
+            front.build(with_heading, **options).close()
+            retriever = front.build(PAGES, **options)
+    else:
+        options["path"] = tmp_path
+        with front.build([*with_heading, *PAGES], embeddings=Named("one"), **options) as former:
+            front.delete(former, [name for name, _, _ in with_heading[::2]])
+        retriever = front.build(embeddings=Named("two"), reembed=True, **options)
+    results = [each for each in front.find(retriever, QUESTION) if "n" in each.metadata]
+    assert len(results) > 30
+    assert all("headings" not in each.metadata for each in results)
+    retriever.close()
