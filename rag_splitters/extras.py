@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-__all__ = ["install_command"]
+from rag_splitters.errors import MissingExtraError
+
+__all__ = ["install_command", "needs"]
 
 _NAME = "rag-splitters"
 
@@ -36,6 +40,22 @@ def install_command(extra: str) -> str:
         url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
     source = f" @ {url}" if url else ""
     return f"pip install {_quoted(f'{_NAME}[{extra}]{source}')}"
+
+
+@contextmanager
+def needs(sentence: str, extra: str) -> Iterator[None]:
+    """Turn an ImportError into one that says what needs the extra, and how to install it.
+
+    >>> from rag_splitters.extras import needs
+    >>> with needs("making tea needs a kettle", "tea"):  # doctest: +ELLIPSIS
+    ...     import kettle
+    Traceback (most recent call last):
+    rag_splitters.errors.MissingExtraError: making tea needs a kettle: pip install ...
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(f"{sentence}: {install_command(extra)}") from error
 
 
 def _is_checkout(folder: Path) -> bool:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
-from rag_splitters.extras import install_command
-from rag_splitters.web.server import is_local, run_server
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.extras import needs
+from rag_splitters.web.server import run_server
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-logger = logging.getLogger(__name__)
 
 MAX_BYTES = 64_000_000
 """Default maximum size of a request, in bytes."""
@@ -52,11 +49,8 @@ def create_skill_app(
     >>> answer["values"][0]["data"]["textItems"]
     ['It rains.']
     """
-    try:
+    with needs("the Azure skill needs Starlette", "azure"):
         from rag_splitters.azure.application import application
-    except ImportError as error:
-        hint = install_command("azure")
-        raise MissingExtraError(f"the Azure skill needs Starlette: {hint}") from error
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
     if not isinstance(chunker, Chunker):
         raise InputTypeError(f"chunker must be a Chunker, got an object of type {type(chunker)}")
@@ -94,11 +88,13 @@ def serve_skill(
     """
     app = create_skill_app(chunker, api_key=api_key, max_bytes=max_bytes)
 
-    def announce(address: str) -> None:
-        if api_key is None and not is_local(host):
-            logger.warning("everyone who can reach %s can use the skill: set an API key", address)
-        if ready is not None:
-            ready(f"{address}split")
-
-    missing = f"the Azure skill needs uvicorn: {install_command('azure')}"
-    run_server(app, host, port, missing=missing, ready=announce, seconds_to_finish=30)
+    run_server(
+        app,
+        host,
+        port,
+        name="the Azure skill",
+        extra="azure",
+        ready=None if ready is None else lambda address: ready(f"{address}split"),
+        exposure="" if api_key else "use the skill: set an API key",
+        seconds_to_finish=30,
+    )

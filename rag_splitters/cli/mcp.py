@@ -12,8 +12,7 @@ import typer
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import check_is_index, open_index
-from rag_splitters.errors import MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.extras import needs
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
@@ -58,14 +57,11 @@ def mcp(
 
 def _server(retriever: Any) -> FastMCP:
     """Return an MCP server with the tools over an index."""
-    missing = f"the MCP server needs the package mcp: {install_command('mcp')}"
     from rag_splitters.tools import index_tools
 
-    try:
+    with needs("the MCP server needs the package mcp", "mcp"):
         from mcp.server.fastmcp import FastMCP
         from mcp.types import ToolAnnotations
-    except ImportError as error:
-        raise MissingExtraError(missing) from error
     # With this host, the SDK refuses requests that name another one in Host or Origin.
     server = FastMCP(
         "rag_splitters", _INSTRUCTIONS, host=_LOOPBACK, stateless_http=True, log_level="WARNING"
@@ -91,7 +87,8 @@ def _serve_http(server: FastMCP, port: int) -> None:
         _with_token(server.streamable_http_app(), token),
         _LOOPBACK,
         port,
-        missing=f"the MCP server needs uvicorn: {install_command('mcp')}",
+        name="the MCP server",
+        extra="mcp",
         ready=lambda url: typer.echo(f"MCP server at {url}mcp{hint} (Ctrl-C ends it)", err=True),
     )
 

@@ -18,8 +18,8 @@ from rag_splitters.distributed.indexing import (
     load_worker,
 )
 from rag_splitters.distributed.splitter import TableSplitter
-from rag_splitters.errors import InputTypeError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputTypeError
+from rag_splitters.extras import needs
 from rag_splitters.models.pickling import models_of
 from rag_splitters.parameters.checks import whole_number
 
@@ -223,12 +223,10 @@ class _Adding:
 
 def _ray(function: str, dataset: object) -> Any:
     """Import `ray`. Raises ImportError without Ray, and TypeError for another dataset."""
-    try:
+    with needs(f"{function} needs Ray", "ray"):
         import ray
         import ray.cloudpickle
         import ray.data
-    except ImportError as error:
-        raise MissingExtraError(f"{function} needs Ray: {install_command('ray')}") from error
     if not isinstance(dataset, ray.data.Dataset):
         raise InputTypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
     return ray

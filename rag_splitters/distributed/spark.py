@@ -20,8 +20,8 @@ from rag_splitters.distributed.indexing import (
     load_worker,
 )
 from rag_splitters.distributed.splitter import TableSplitter
-from rag_splitters.errors import InputTypeError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputTypeError
+from rag_splitters.extras import needs
 from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
@@ -173,11 +173,9 @@ def _tables(
 
 def _pyspark(function: str, dataframe: object) -> Any:
     """Import `pyspark`. Raises ImportError without it, and TypeError for another dataframe."""
-    try:
+    with needs(f"{function} needs Spark", "spark"):
         import pyspark.cloudpickle
         import pyspark.sql.pandas.types
-    except ImportError as error:
-        raise MissingExtraError(f"{function} needs Spark: {install_command('spark')}") from error
     if not hasattr(dataframe, "mapInArrow"):
         raise InputTypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
     return pyspark

@@ -6,14 +6,10 @@ with its pages, for any strategy. Needs the extra `docling`.
 
 from __future__ import annotations
 
-from rag_splitters.errors import MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.extras import needs
 
-try:
+with needs("rag_splitters.docling needs docling-core", "docling"):
     from rag_splitters.docling.docling_chunker import DoclingChunker
     from rag_splitters.docling.docling_text import DoclingText, read_docling
-except ImportError as error:
-    hint = install_command("docling")
-    raise MissingExtraError(f"rag_splitters.docling needs docling-core: {hint}") from error
 
 __all__ = ["DoclingChunker", "DoclingText", "read_docling"]

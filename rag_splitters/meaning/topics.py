@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rag_splitters.errors import MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.extras import needs
 from rag_splitters.text.terms import find_words, word_terms
 
 if TYPE_CHECKING:
@@ -116,12 +115,9 @@ def _fit(
     """
     import numpy as np
 
-    try:
+    with needs("TopicChunker needs scikit-learn", "topics"):
         from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
         from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        hint = install_command("topics")
-        raise MissingExtraError(f"TopicChunker needs scikit-learn: {hint}") from error
     counter = CountVectorizer(analyzer=list, max_features=_MAX_TERMS)
     counts = counter.fit_transform(terms).astype(float)
     with threadpool_limits(limits=1), warnings.catch_warnings():

@@ -12,8 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_splitters.errors import InputError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputError
+from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.errors import LockLostError
 from rag_splitters.parent_child.keyvalue import (
@@ -287,12 +287,9 @@ def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:
 
 
 def _settings(url: str, timeout: float) -> dict[str, Any]:
-    try:
+    with needs("PostgreSQL stores need psycopg", "postgres"):
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
-    except ImportError as error:
-        hint = install_command("postgres")
-        raise MissingExtraError(f"PostgreSQL stores need psycopg: {hint}") from error
     try:
         return {"connect_timeout": math.ceil(timeout), **conninfo_to_dict(url)}
     except ProgrammingError:

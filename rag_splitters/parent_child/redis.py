@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_splitters.errors import InputError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputError
+from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn
 from rag_splitters.parent_child.writing import Process
@@ -180,12 +180,10 @@ def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
 def _pool(url: str, timeout: float) -> ConnectionPool:
     if timeout <= 0:
         raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
-    try:
+    with needs("Redis stores need redis", "redis"):
         from redis import ConnectionPool
         from redis.backoff import NoBackoff
         from redis.retry import Retry
-    except ImportError as error:
-        raise MissingExtraError(f"Redis stores need redis: {install_command('redis')}") from error
     waits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     try:
         pool = ConnectionPool.from_url(url, **waits, retry=Retry(NoBackoff(), 0))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.errors import MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.extras import needs
 from rag_splitters.playground.model_set import ModelSet
-from rag_splitters.web.server import is_local, run_server
+from rag_splitters.web.server import run_server
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-
-logger = logging.getLogger(__name__)
 
 
 def create_app(
@@ -58,11 +53,8 @@ def create_app(
     >>> type(application).__name__
     'Starlette'
     """
-    try:
+    with needs("the playground needs Starlette", "play"):
         from rag_splitters.playground.application import application
-    except ImportError as error:
-        hint = install_command("play")
-        raise MissingExtraError(f"the playground needs Starlette: {hint}") from error
     return application(texts or {}, ModelSet.load(embeddings, llm, ner, base_url), hosts)
 
 
@@ -94,14 +86,12 @@ def serve(
     app = create_app(texts, embeddings, llm, ner=ner, base_url=base_url, hosts=[host])
 
     def started(address: str) -> None:
-        if not is_local(host):
-            logger.warning(
-                "everyone who can reach %s can read the texts and use the models", address
-            )
         if ready is not None:
             ready(address)
         if open_browser:
             webbrowser.open(address)
 
-    missing = f"the playground needs uvicorn: {install_command('play')}"
-    run_server(app, host, port, missing=missing, ready=started)
+    exposure = "read the texts and use the models"
+    run_server(
+        app, host, port, name="the playground", extra="play", ready=started, exposure=exposure
+    )

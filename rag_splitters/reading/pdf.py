@@ -15,8 +15,8 @@ from statistics import median
 from threading import Lock
 from typing import Any, NamedTuple
 
-from rag_splitters.errors import InputError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputError
+from rag_splitters.extras import needs
 from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
 from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
 from rag_splitters.structure.outline import Outline
@@ -90,11 +90,8 @@ def read_layout(data: bytes, name: str) -> Layout:
 @contextmanager
 def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
     """Open a PDF, and yield it with the module pypdfium2. See `read_pdf` for the errors."""
-    try:
+    with needs(f"reading {name} needs pypdfium2", "pdf"):
         pdfium: Any = import_module("pypdfium2")
-    except ImportError as error:
-        hint = install_command("pdf")
-        raise MissingExtraError(f"reading {name} needs pypdfium2: {hint}") from error
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
             yield document, pdfium

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, Field
 
 from rag_splitters.errors import InputError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.extras import needs
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
@@ -132,10 +132,8 @@ def spacy_pipeline(name: str, user: str) -> Any:
     The name may come from a configuration, so only packages that declare themselves to be spaCy
     pipelines are imported. Raises ImportError if it is missing, or spaCy, which `user` needs.
     """
-    try:
+    with needs(f"{user} needs spaCy", "ner"):
         import spacy  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(f"{user} needs spaCy: {install_command('ner')}") from error
     for package in entry_points(group="spacy_models", name=name):
         return package.load().load()
     raise MissingExtraError(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from rag_splitters.errors import FileError, MissingExtraError
+from rag_splitters.errors import FileError
+from rag_splitters.extras import needs
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+logger = logging.getLogger(__name__)
 
 
 def run_server(
@@ -18,8 +22,10 @@ def run_server(
     host: str,
     port: int,
     *,
-    missing: str,
-    ready: Callable[[str], None],
+    name: str,
+    extra: str,
+    ready: Callable[[str], None] | None,
+    exposure: str = "",
     seconds_to_finish: int = 1,
 ) -> None:
     """Run an application until it is interrupted. Requests are not logged.
@@ -28,16 +34,17 @@ def run_server(
         app: the application.
         host: address to listen on.
         port: port to listen on; 0 for any free port.
-        missing: the message of the error if uvicorn is not installed.
+        name: what it is, such as "the playground", for the error if uvicorn is not installed.
+        extra: the extra that installs uvicorn.
         ready: called with the server's address as soon as it answers.
+        exposure: what everyone who can reach the address may do; a warning says so in the log if
+            other machines can.
         seconds_to_finish: how long to wait for open requests when the server is stopped.
 
     Raises: ImportError if uvicorn is not installed; OSError if the address is invalid or in use.
     """
-    try:
+    with needs(f"{name} needs uvicorn", extra):
         import uvicorn
-    except ImportError as error:
-        raise MissingExtraError(missing) from error
     with listen(host, port) as listener:
         url_host = f"[{host}]" if ":" in host else host
         config = uvicorn.Config(
@@ -47,7 +54,11 @@ def run_server(
             ws="none",
             timeout_graceful_shutdown=seconds_to_finish,
         )
-        ready(f"http://{url_host}:{listener.getsockname()[1]}/")
+        address = f"http://{url_host}:{listener.getsockname()[1]}/"
+        if exposure and not is_local(host):
+            logger.warning("everyone who can reach %s can %s", address, exposure)
+        if ready is not None:
+            ready(address)
         uvicorn.Server(config).run(sockets=[listener])
 
 
