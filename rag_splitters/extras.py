@@ -21,7 +21,7 @@ _NAME = "rag-splitters"
 
 
 def install_command(extra: str) -> str:
-    """The command that installs this package once more, together with an extra.
+    """Return the command that installs this package once more, together with an extra.
 
     It takes the package from where it came from: an index, a folder, a repository or a file.
 
@@ -67,7 +67,7 @@ def _is_checkout(folder: Path) -> bool:
 
 
 def _origin() -> dict[str, Any]:
-    """Where pip or uv took the package from, unless that was an index (PEP 610)."""
+    """Return where pip or uv took the package from, unless that was an index (PEP 610)."""
     try:
         text = distribution(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:
@@ -76,7 +76,7 @@ def _origin() -> dict[str, Any]:
 
 
 def _quoted(argument: str) -> str:
-    """An argument for the shell of this system, always in quotes."""
+    """Return an argument for the shell of this system, always in quotes."""
     if os.name == "nt":
         return f'"{argument}"'
     return shlex.quote(argument)

@@ -44,7 +44,7 @@ class ChunkIds:
             self._hash, self._text = _hash(document_id), text
 
     def source(self) -> bytes:
-        """A hash that identifies the document."""
+        """Return a hash that identifies the document."""
         digest: bytes = self._hash.digest()
         return digest
 

@@ -100,7 +100,7 @@ def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
 
 
 def default_as_python(value: Any) -> str:
-    """A parameter's default as Python, with chunkers by the names of their strategies.
+    """Return a parameter's default as Python, with chunkers by the names of their strategies.
 
     >>> default_as_python(CATALOGUE["hybrid"]().stages)
     "['paragraph', 'sentence']"

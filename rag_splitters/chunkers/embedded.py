@@ -16,7 +16,7 @@ from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
-from rag_splitters.models.embedder import Place, Row, is_vector, rows_of
+from rag_splitters.models.embedder import Row, TextPosition, is_vector, rows_of
 from rag_splitters.models.failures import Failure, settle
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
@@ -143,13 +143,13 @@ class EmbeddingSizes(MergingChunker):
         return pack(structure, self.sizes)
 
 
-def _place(rows: Sequence[Row], places: Sequence[Place]) -> str:
+def _place(rows: Sequence[Row], places: Sequence[TextPosition]) -> str:
     """Say where the first text without a vector is, and how many more there are."""
     offsets = [place[1] for row, place in zip(rows, places, strict=True) if not is_vector(row)]
     return f"offset {offsets[0]}" + (f" and {len(offsets) - 1} more" if len(offsets) > 1 else "")
 
 
-def _places(sources: Sequence[Source], units: Sequence[Passages]) -> Iterator[Place]:
+def _places(sources: Sequence[Source], units: Sequence[Passages]) -> Iterator[TextPosition]:
     """Yield the document and the offset of each passage, for error messages."""
     for source, (ranges, passages) in zip(sources, units, strict=True):
         for start, _ in ranges[: len(passages)]:

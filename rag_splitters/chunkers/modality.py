@@ -80,7 +80,7 @@ class _Source:
         self._starts = [block.start for block in blocks]
 
     def images(self, start: int, end: int) -> list[Image]:
-        """The images in a part of the text."""
+        """Return the images in a part of the text."""
         images = find_images(self.text, start, end, self._references, not self.is_html)
         return [image for image in images if not self._hidden.holds(image.start)]
 
@@ -183,7 +183,7 @@ class ModalityChunker(Chunker):
         return await plan_parts(sources, [self._parts(source) for source in sources])
 
     def _parts(self, source: Source) -> Parts:
-        """The finished chunks, and the parts for other chunkers, in order."""
+        """Return the finished chunks, and the parts for other chunkers, in order."""
         text = source.text
         text_format = detect_format(text, source.metadata, self.format)
         page = read_page(text, self.main_content_only) if text_format == "html" else None
@@ -271,7 +271,7 @@ class ModalityChunker(Chunker):
 
 
 def _regions(text: str, text_format: TextFormat, blocks: Sequence[Block]) -> Iterator[_Region]:
-    """The tables, images, code and formulas of a text, in order and without overlap."""
+    """Yield the tables, images, code and formulas of a text, in order and without overlap."""
     tables = find_tables(text, text_format, blocks)
     regions = [_Region(table.start, table.end, "table", None, table) for table in tables]
     for block in blocks:
@@ -298,7 +298,7 @@ def _only_images(text: str, block: Block, markdown: bool) -> bool:
 
 
 def _markup(image: Image) -> list[Replacement]:
-    """The markup of an image before and after its alternative text."""
+    """Return the markup of an image before and after its alternative text."""
     if image.alt_start == image.alt_end:
         return [(image.start, image.end, "")]
     return [(image.start, image.alt_start, ""), (image.alt_end, image.end, "")]

@@ -111,7 +111,7 @@ def compare(
 def _strategies(
     specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
 ) -> dict[str, Any]:
-    """The strategies of the options, NAME or NAME:JSON; or those of the documentation."""
+    """Return the strategies of the options, NAME or NAME:JSON; or those of the documentation."""
     from rag_splitters.evaluation import candidates
 
     strategies: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def _strategies(
 
 
 def _read_parameters(name: str, text: str) -> dict[str, Any]:
-    """The parameters of a strategy, written as a JSON object."""
+    """Return the parameters of a strategy, written as a JSON object."""
     try:
         parameters = json.loads(text or "{}")
     except ValueError:
@@ -148,7 +148,7 @@ def _read_parameters(name: str, text: str) -> dict[str, Any]:
 
 
 def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDocumentRetriever:
-    """A parent-child retriever in memory that holds the documents."""
+    """Return a parent-child retriever in memory that holds the documents."""
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import parent_document_retriever
@@ -162,7 +162,7 @@ def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDoc
 
 
 def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
-    """The documents and questions that the options name; there may be no questions."""
+    """Return the documents and questions that the options name; there may be no questions."""
     from rag_splitters.evaluation import Benchmark, read_benchmark, read_questions
 
     if questions is not None:

@@ -72,7 +72,7 @@ class Positions(NamedTuple):
 
 
 def positions() -> list[Positions]:
-    """The positions of the chunks of one text by us, LangChain and LlamaIndex."""
+    """Return the positions of the chunks of one text by us, LangChain and LlamaIndex."""
     from langchain_text_splitters import RecursiveCharacterTextSplitter
     from llama_index.core import Document as LlamaIndexDocument
     from llama_index.core.node_parser import SentenceSplitter
@@ -136,7 +136,7 @@ def _position_table(rows: Iterable[Positions]) -> Table:
 
 
 def answers() -> Iterator[tuple[str, Document]]:
-    """Each question with the passage that answers it."""
+    """Yield each question with the passage that answers it."""
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import (

@@ -123,7 +123,7 @@ class _Counts:
     ids: set[str] = field(default_factory=set)
 
     def row(self) -> dict[str, Any]:
-        """The counts as JSON."""
+        """Return the counts as JSON."""
         return {**self.files, "removed": self.removed, "errors": self.errors}
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ def _state(document: Document, retriever: ParentDocumentRetriever) -> str:
 
 
 def document_name(path: Path) -> str:
-    """The path relative to the current folder, with slashes on every system."""
+    """Return the path relative to the current folder, with slashes on every system."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # the path is on another drive

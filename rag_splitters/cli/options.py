@@ -62,14 +62,14 @@ _HINTS = {
 
 
 def complete_strategy(beginning: str) -> list[str]:
-    """The names of strategies that begin so, for the completion in a shell."""
+    """Return the names of strategies that begin so, for the completion in a shell."""
     return [name for name in CATALOGUE if name.startswith(beginning.lower().replace("-", "_"))]
 
 
 def models_from_options(
     embeddings: str | None = None, llm: str | None = None, base_url: str | None = None
 ) -> dict[str, Any]:
-    """The models that the options name, by the names of the parameters that hold them.
+    """Return the models that the options name, by the names of the parameters that hold them.
 
     Raises: ValueError if a name is not a model's, or if a model has no API key.
     """
@@ -84,7 +84,7 @@ def models_from_options(
 
 
 def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
-    """The strategy with these parameters, models included.
+    """Return the strategy with these parameters, models included.
 
     Raises: ValueError with a message of one line.
     """
@@ -96,7 +96,7 @@ def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
 
 
 def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
-    """A strategy without sizes of its own, with these sizes for the strategies inside it.
+    """Return a strategy without sizes of its own, with these sizes for the strategies inside it.
 
     These are the stages of hybrid, the chunker of titled and contextual, and those of modality for
     each kind. What has no sizes, such as "keep", stays as it is.
@@ -113,7 +113,7 @@ def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
 
 
 def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
-    """The chunker or chunkers with these sizes, or the value itself if nothing in it has sizes."""
+    """Return the chunkers with these sizes, or the value itself if nothing in it has sizes."""
     if isinstance(value, list | tuple):
         parts = [_with_sizes(each, sizes) for each in value]
         return (
@@ -137,7 +137,7 @@ def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
 
 
 def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:
-    """The parameters in `name=value` pairs. A parameter that holds a list may occur several times.
+    """Return the parameters in `name=value` pairs. One that holds a list may occur several times.
 
     >>> read_parameters("keyword", ["keywords=Article", "keywords=Annex", "chunk_size=200"])
     {'keywords': ['Article', 'Annex'], 'chunk_size': 200}
@@ -158,7 +158,7 @@ def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(field: FieldInfo, text: str) -> Any:
-    """The text itself for a field of strings; else what the text says as JSON, if it is JSON."""
+    """Return the text itself for a field of strings, else what it says in JSON, if it is JSON."""
     literals, types = split_union(field.annotation)
     if {*types, *map(type, literals)} <= {str}:
         return text

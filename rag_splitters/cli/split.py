@@ -165,7 +165,7 @@ def split(
 def _chunker(
     name: str, pairs: Sequence[str], size_pairs: Sequence[str], models: dict[str, object]
 ) -> Chunker:
-    """The strategy that the options describe."""
+    """Return the strategy that the options describe."""
     own_sizes = any(
         pair.partition("=")[0] in chunker_class(name).model_fields for pair in size_pairs
     )
@@ -213,7 +213,7 @@ def _write(
 def _sources(
     paths: Iterable[str | Path], encoding: str | None, errors: list[str]
 ) -> Iterator[Source]:
-    """The texts of files and of standard input ("-"). Notes in `errors` what is unreadable."""
+    """Yield the texts of files and of standard input ("-"). What is unreadable goes to `errors`."""
     for path in paths:
         try:
             yield from _read(path, encoding)
@@ -230,7 +230,7 @@ def _read(path: str | Path, encoding: str | None) -> Iterable[Source]:
 
 
 def _as_utf8(data: bytes, name: str, encoding: str | None) -> bytes:
-    """The bytes of a text in UTF-8; those of a PDF or an Office file as they are."""
+    """Return the bytes of a text in UTF-8; those of a PDF or an Office file as they are."""
     if encoding is None or data.startswith((b"%PDF-", b"PK\x03\x04")):
         return data
     try:

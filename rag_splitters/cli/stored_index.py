@@ -40,7 +40,7 @@ class IndexSettings(BaseModel):
 
     @classmethod
     def of(cls, folder: Path, sizes: Mapping[str, int | None]) -> IndexSettings:
-        """The settings of the index in a folder, or of a new one, with the sizes that are not None.
+        """Return the settings of a folder's index, or of a new one, with sizes that are not None.
 
         Raises ValueError if the file of settings is damaged, or if the sizes are inconsistent.
         """
@@ -75,7 +75,7 @@ class IndexSettings(BaseModel):
             raise FileError(f"{folder} cannot be written: {error.strerror or error}") from error
 
     def splitters(self) -> dict[str, TextSplitter]:
-        """The splitters of the retriever, by the names of its options."""
+        """Return the splitters of the retriever, by the names of its options."""
         from rag_splitters import langchain
 
         kinds = {"auto": langchain.AutoTextSplitter, "recursive": langchain.RecursiveTextSplitter}
@@ -102,7 +102,7 @@ def check_is_index(folder: Path) -> None:
 def open_index(
     folder: Path, embeddings: Embedder | None, **options: Any
 ) -> Iterator[ParentDocumentRetriever]:
-    """The retriever over a folder, closed afterwards.
+    """Open the retriever over a folder, closed afterwards.
 
     Parameters:
         embeddings: the model; None for the built-in one.

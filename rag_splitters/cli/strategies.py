@@ -48,7 +48,7 @@ def _description(kind: type[Chunker]) -> str:
 
 
 def _row(kind: type[Chunker]) -> dict[str, object]:
-    """A strategy as JSON."""
+    """Return a strategy as JSON."""
     return {
         "strategy": kind.strategy,
         "class": kind.__name__,

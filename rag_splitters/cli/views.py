@@ -31,17 +31,17 @@ _PLACES = ("page", "line")
 
 
 def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
-    """A console that adds no colours or markup of its own."""
+    """Return a console that adds no colours or markup of its own."""
     return Console(stderr=error, file=file, highlight=False, markup=False, emoji=False)
 
 
 def unwrapped(docstring: str | None) -> str:
-    """A docstring with each paragraph on one line, for a terminal of any width."""
+    """Return a docstring with each paragraph on one line, for a terminal of any width."""
     return re.sub(r"(?<=\S)\n(?=[^\s*>-]|--)", " ", inspect.cleandoc(docstring or ""))
 
 
 def progress_bar(label: str, *, hidden: bool = False) -> Progress:
-    """A bar on standard error with the number of files and the time left, only at a terminal."""
+    """Return a bar on standard error with the files done and the time left, only at a terminal."""
     out = console(error=True)
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(
@@ -70,7 +70,7 @@ def write_line(row: Mapping[str, Any], file: IO[str] | None = None) -> None:
 
 
 def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
-    """A chunk as one JSON line."""
+    """Return a chunk as one JSON line."""
     return {
         "source": source,
         "text": chunk.text,
@@ -82,7 +82,7 @@ def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
 
 
 def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table:
-    """One row for each chunk: its position, its length and its beginning."""
+    """Return one row for each chunk: its position, its length and its beginning."""
     unit = chunker.length_function if isinstance(chunker, SizedChunker) else "characters"
     measure = sizer(unit)
     name = unit if isinstance(unit, str) else "units"
@@ -106,7 +106,7 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
 
 
 def passage_row(result: Any) -> dict[str, Any]:
-    """A result of a query, which is a LangChain document, as one JSON line."""
+    """Return a result of a query, which is a LangChain document, as one JSON line."""
     metadata = dict(result.metadata)
     row = {
         "source": metadata.pop("source", None),
@@ -122,7 +122,7 @@ def passage_row(result: Any) -> dict[str, Any]:
 
 
 def passage_view(result: Any, number: str = "", limit: int | None = None) -> RenderableType:
-    """A result with its source, position, score and title, and its best match marked.
+    """Return a result with its source, position, score and title, and its best match marked.
 
     Parameters:
         result: the result, which is a LangChain document.
@@ -145,7 +145,7 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
 
 
 def excerpt(result: Any, limit: int) -> Text:
-    """A result in one paragraph: its source and position, and the text around its best match.
+    """Return a result in one paragraph: its source and position, and the text around the match.
 
     Parameters:
         result: the result, which is a LangChain document.
@@ -158,12 +158,12 @@ def excerpt(result: Any, limit: int) -> Text:
 
 
 def _highlighted(match: str) -> list[tuple[str, str]]:
-    """A match in colour, and between `>>` and `<<` for terminals without colours."""
+    """Return a match in colour, and between `>>` and `<<` for terminals without colours."""
     return [(f">>{match}<<", _HIGHLIGHT)] if match else []
 
 
 def _parts(row: Mapping[str, Any], limit: int | None) -> tuple[str, str, str]:
-    """The text before its best match, the match and the text after it, cut to the limit."""
+    """Return the text before its best match, the match and the text after it, cut to the limit."""
     body, start = printable(row["text"]), row["start"]
     best: Mapping[str, Any] = next(iter(row.get("matches") or ()), {})
     if start is None or "start_index" not in best:
@@ -181,14 +181,14 @@ def _parts(row: Mapping[str, Any], limit: int | None) -> tuple[str, str, str]:
 
 
 def _cut_after(text: str, limit: int) -> str:
-    """The first whole words of a text, and dots if there are more."""
+    """Return the first whole words of a text, and dots if there are more."""
     if len(text) <= limit:
         return text
     return f"{text[:limit].rpartition(' ')[0] or text[:limit]} ..."
 
 
 def _cut_before(text: str, limit: int) -> str:
-    """The last whole words of a text, and dots if there are more."""
+    """Return the last whole words of a text, and dots if there are more."""
     if len(text) <= limit:
         return text
     end = text[len(text) - limit :]
@@ -196,6 +196,6 @@ def _cut_before(text: str, limit: int) -> str:
 
 
 def _range(metadata: Mapping[str, Any], name: str) -> str:
-    """The pages or lines of a chunk, such as "7" or "7-8", or "" if they are not known."""
+    """Return the pages or lines of a chunk, such as "7" or "7-8", or "" if they are not known."""
     first, last = metadata.get(f"{name}_start", ""), metadata.get(f"{name}_end", "")
     return str(first) if first == last else f"{first}-{last}"

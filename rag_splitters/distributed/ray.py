@@ -103,7 +103,7 @@ def split_dataset(
 
 
 def _split(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
-    """A task: split a batch."""
+    """Split a batch, in a task."""
     import pyarrow as pa
 
     for chunks in load(payload).split_batches(batch):

@@ -45,7 +45,7 @@ from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
-    Place,
+    StoreLocation,
     search_options,
 )
 from rag_splitters.parent_child.options import (
@@ -377,11 +377,13 @@ def parent_document_retriever(
     if isinstance(parent_splitter, EllipsisType):
         parent_splitter = AutoTextSplitter(**PARENTS) if byte_store is None else None
     parents = docstore if byte_store is None else byte_store
-    with Place(path, collection_name, client, vectorstore, "vectorstore", reembed=reembed) as place:
+    with StoreLocation(
+        path, collection_name, client, vectorstore, "vectorstore", reembed=reembed
+    ) as location:
         if vectorstore is None:
-            vectorstore = _open_chroma(place, embeddings, model_name)
+            vectorstore = _open_chroma(location, embeddings, model_name)
         if parents is None:
-            docstore = place.open_docstore(SQLiteStore, InMemoryStore)
+            docstore = location.open_docstore(SQLiteStore, InMemoryStore)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
             docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in for it
@@ -394,16 +396,16 @@ def parent_document_retriever(
             **defaults,
             **options,
         )
-        return place.hand_over(retriever, documents)
+        return location.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, embeddings: Any, model_name: str | None) -> VectorStore:
+def _open_chroma(location: StoreLocation, embeddings: Any, model_name: str | None) -> VectorStore:
     from langchain_chroma import Chroma
 
     model: Any = HashingEmbeddings() if embeddings is None else embeddings
     if not callable(getattr(model, "embed_documents", None)):
         model = Embedder(model)
-    client, collection = place.open_collection(model_name or describe_model(model))
+    client, collection = location.open_collection(model_name or describe_model(model))
     return Chroma(
         client=client,
         collection_name=collection.name,

@@ -46,7 +46,7 @@ def _rule(kind: type[Chunker], name: str) -> _Rule | None:
 
 
 def _renamed(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> _Rule:
-    """A rule for a parameter that has another name here; None leaves it unset."""
+    """Return a rule for a parameter that has another name here; None leaves it unset."""
 
     def rule(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         value = parameters[name]
@@ -56,7 +56,7 @@ def _renamed(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> 
 
 
 def _only(defaults: Sequence[Any], advice: str) -> _Rule:
-    """A rule for a parameter that we do not have: only values without effect are accepted."""
+    """Return a rule for a parameter that we lack: only values without effect are accepted."""
 
     def rule(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         value = parameters[name]
@@ -68,12 +68,12 @@ def _only(defaults: Sequence[Any], advice: str) -> _Rule:
 
 
 def _ignored(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule for a parameter that has no effect in LlamaIndex either."""
+    """Return a rule for a parameter that has no effect in LlamaIndex either."""
     return {}
 
 
 def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule for the size of code: only the size in the unit of `count_mode` has an effect."""
+    """Apply the rule for the size of code: only that in the unit of `count_mode` has an effect."""
     tokens = parameters.get("max_tokens")
     characters = parameters.get("max_chars")
     is_token = tokens is not None and characters is None

@@ -42,7 +42,7 @@ from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
-    Place,
+    StoreLocation,
     search_options,
 )
 from rag_splitters.parent_child.options import (
@@ -368,13 +368,13 @@ def parent_document_retriever(
     if not is_embedding_client(model):
         model = Embedder(model)  # a function, or a factory
     defaults = search_options(vector_store is None, search_type, smoothing, headings)
-    with Place(
+    with StoreLocation(
         path, collection_name, client, vector_store, "vector_store", reembed=reembed
-    ) as place:
+    ) as location:
         if vector_store is None:
-            vector_store = _open_chroma(place, model_name or describe_model(model))
+            vector_store = _open_chroma(location, model_name or describe_model(model))
         if docstore is None:
-            docstore = place.open_docstore(SQLiteKeyValueStore, SimpleKVStore)
+            docstore = location.open_docstore(SQLiteKeyValueStore, SimpleKVStore)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
             docstore=docstore,
@@ -389,11 +389,11 @@ def parent_document_retriever(
             **defaults,
             **options,
         )
-        return place.hand_over(retriever, documents)
+        return location.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, model_name: str) -> BasePydanticVectorStore:
+def _open_chroma(location: StoreLocation, model_name: str) -> BasePydanticVectorStore:
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    _, collection = place.open_collection(model_name)
+    _, collection = location.open_collection(model_name)
     return ChromaVectorStore(chroma_collection=collection)

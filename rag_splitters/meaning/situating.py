@@ -110,7 +110,7 @@ def shorten(context: str, content: str, fits: Fits) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkToSituate:
     """A chunk in its document, which needs a context.
 
     `index` is the index of the document among those that are split together, `window` is the part
@@ -172,7 +172,7 @@ class Situations:
 
     def _places(
         self, index: int, source: Source, spans: Sequence[Span], anchor: str | None
-    ) -> Iterator[Place]:
+    ) -> Iterator[ChunkToSituate]:
         text = source.text
         window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
         paths = heading_contexts(text, source.metadata, spans)
@@ -185,7 +185,7 @@ class Situations:
                 )
             parts = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
             key = stable_uuid(window_keys[window], *parts)
-            yield Place(index, source, number, span, window, path, key)
+            yield ChunkToSituate(index, source, number, span, window, path, key)
 
     def recall(self, contexts: Sequence[str | None]) -> None:
         """Add contexts from a cache, in the order of `keys`."""
@@ -232,7 +232,7 @@ class Situations:
             if isinstance(error, ModelError)
         ]
 
-    def _prompt(self, place: Place) -> Prompt:
+    def _prompt(self, place: ChunkToSituate) -> Prompt:
         text = place.source.text
         return fill(
             self._template,

@@ -19,7 +19,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.models.cache import Answers, TextCache, answer_keys, answer_text, read_answer
 from rag_splitters.models.calling import for_each
 from rag_splitters.models.chat import Asking, ChatModel
-from rag_splitters.models.embedder import Embedder, Place, Row, rows_of
+from rag_splitters.models.embedder import Embedder, Row, TextPosition, rows_of
 from rag_splitters.models.errors import ModelError
 from rag_splitters.models.prompts import beginning, fill
 
@@ -41,7 +41,7 @@ Answer again, in the form that is asked for above."""
 async def embed(
     model: Embedder,
     texts: Sequence[str],
-    places: Sequence[Place] | None = None,
+    places: Sequence[TextPosition] | None = None,
     *,
     cache: TextCache | None = None,
 ) -> NDArray[np.float32]:
@@ -61,17 +61,17 @@ async def embed(
 def embed_each(
     model: Embedder,
     texts: Sequence[str],
-    places: Sequence[Place] | None = None,
+    places: Sequence[TextPosition] | None = None,
     *,
     cache: TextCache | None = None,
 ) -> Call[list[Row]]:
     """Embed texts: await this in a plan to get a vector or an error for each text."""
 
-    def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any, Any]:
+    def arguments(items: Sequence[tuple[str, TextPosition | None]]) -> tuple[Any, Any, Any]:
         own_places = [place for _, place in items]
         return [text for text, _ in items], None if None in own_places else own_places, cache
 
-    own: Sequence[Place | None] = [None] * len(texts) if places is None else places
+    own: Sequence[TextPosition | None] = [None] * len(texts) if places is None else places
     return Batch(
         (embed_each, id(model.model), id(cache)),
         list(zip(texts, own, strict=True)),

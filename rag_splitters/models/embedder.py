@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Place: TypeAlias = tuple[int, int]
+TextPosition: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
 
 Kind: TypeAlias = Literal["vector", "question"]
@@ -109,22 +109,22 @@ class Embedder(ModelHolder):
     async def _embed(
         self,
         texts: Sequence[str],
-        places: Sequence[Place] | None = None,
+        places: Sequence[TextPosition] | None = None,
         *,
-        side_by_side: bool = False,
+        concurrent: bool = False,
     ) -> NDArray[np.float32]:
         """Embed texts, and return an array with a row for each.
 
         Parameters:
             texts: the texts, of any number of documents; none may be blank.
             places: document number and offset of each text, for error messages.
-            side_by_side: whether to make concurrent calls in any case, in threads.
+            concurrent: whether to make concurrent calls in any case, in threads.
 
         Raises ModelError, which names the call and, if known, the text, if the model fails, or if
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
         of numbers that are not finite.
         """
-        is_parallel = side_by_side or self._is_parallel
+        is_parallel = concurrent or self._is_parallel
         return rows_of(await _Batches(self, texts, places, is_parallel, None, "vector").rows())
 
     embed, aembed = in_both_forms(_embed)
@@ -132,7 +132,7 @@ class Embedder(ModelHolder):
     async def _embed_each(
         self,
         texts: Sequence[str],
-        places: Sequence[Place] | None = None,
+        places: Sequence[TextPosition] | None = None,
         cache: TextCache | None = None,
     ) -> list[Row]:
         """Embed texts, and return a vector or an error for each.
@@ -209,7 +209,7 @@ class _Batches:
         self,
         embedder: Embedder,
         texts: Sequence[str],
-        places: Sequence[Place] | None,
+        places: Sequence[TextPosition] | None,
         is_parallel: bool,
         cache: TextCache | None,
         kind: Kind,

@@ -106,7 +106,7 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes."""
+    """Yield the error and its causes."""
     for _ in range(5):
         yield error
         if error.__cause__ is None:

@@ -146,7 +146,7 @@ def _features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray
 
 
 def _grams(word: str) -> list[int]:
-    """The hash of the word, then those of its character n-grams."""
+    """Return the hash of the word, then those of its character n-grams."""
     hashes = [_hash(word)]
     if len(word) > 3:
         marked = f"<{word}>" if len(word) < 64 else word[:64]

@@ -49,7 +49,7 @@ def limits(
 
 
 def token_counts(model: Any, texts: Sequence[str], max_tokens: int) -> list[int]:
-    """An upper bound for the number of tokens of each text.
+    """Return an upper bound for the number of tokens of each text.
 
     A text has at most as many tokens as bytes in UTF-8, whatever the tokenizer, and bytes are cheap
     to count. Tokens are only counted if the bytes exceed `max_tokens` in total and the model is one

@@ -30,7 +30,7 @@ def field_descriptions(kind: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
-    """The docstrings below the fields of one class."""
+    """Return the docstrings below the fields of one class."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError):  # the source is not available

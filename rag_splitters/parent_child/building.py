@@ -160,7 +160,7 @@ class Loader:
         """
         stores, query = self.stores, self.query
         is_enough = query.retrieve != "children" and query.fusion == "relative"
-        is_told = stores.children.tells_similarities and query.search_type == "hybrid"
+        is_told = stores.children.scores_any_child and query.search_type == "hybrid"
         if not ids or not is_enough or stores.keywords is None or not is_told:
             return {}
         return await call(stores.keywords.locate, ids, stores.id_key)

@@ -140,7 +140,7 @@ class ChromaChildren(ChildStore):
     """
 
     merges_metadata = True
-    tells_similarities = True
+    scores_any_child = True
 
     def __init__(
         self,

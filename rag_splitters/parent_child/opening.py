@@ -35,7 +35,7 @@ CLASSIC_ID_KEY = "doc_id"
 """The key under which `langchain_classic`'s retriever keeps a parent's id."""
 
 
-class Place:
+class StoreLocation:
     """A folder, memory or a server, and what a factory opens there.
 
     In a `with` block, everything is closed again unless `hand_over` has given it to a retriever.
@@ -72,7 +72,7 @@ class Place:
         self._keywords = KeywordIndex(keywords)
         self._resources.callback(self._keywords.close)
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> StoreLocation:
         return self
 
     def __exit__(self, *error: object) -> None:

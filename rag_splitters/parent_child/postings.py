@@ -21,7 +21,7 @@ _NEIGHBOUR_WEIGHT = 0.5
 MAX_CANDIDATES = 20_000
 """How many children are found before frequent terms find no more."""
 _SPARSE = 40  # a term that more than one in so many children has is frequent
-_LEAST_RARITY = 1e-6  # of a term that most children have
+_LEAST_IDF = 1e-6  # of a term that most children have
 
 
 def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str, NDArray[np.void]]:
@@ -122,7 +122,7 @@ class Ranking:
         return numbers[np.argsort(-scores, kind="stable")[: max(n, limit)]]
 
     def coverage(self, number: int) -> float:
-        """Return the share of the terms that a child covers, weighted by their rarity."""
+        """Return the share of the terms that a child covers, weighted by their idf."""
         first = number - int(self._corpus.follows[number])
         last = number + int(self._corpus.precedes[number])
         covered = total = 0.0
@@ -167,9 +167,9 @@ def rank(
             if candidates is not None:
                 stays = is_match[numbers]
                 numbers, frequencies = numbers[stays], frequencies[stays]
-        rarity = math.log((corpus.count - count + 0.5) / (count + 0.5))
+        idf = math.log((corpus.count - count + 0.5) / (count + 0.5))
         worth = frequencies * (_K1 + 1) / (frequencies + corpus.damping[numbers])
-        scores[numbers] += max(rarity, _LEAST_RARITY) * worth
+        scores[numbers] += max(idf, _LEAST_IDF) * worth
         terms.append((postings, count))
         if candidates is None:
             is_match[numbers] = True

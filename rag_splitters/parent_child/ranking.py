@@ -149,7 +149,7 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
     else:
         unseen = [name for name in by_keyword.best if name not in similarities]
         similarities |= await children.similarities(query.text, unseen)
-        if children.tells_similarities:
+        if children.scores_any_child:
             present = {n: score for n, score in by_keyword.best.items() if n in similarities}
             by_keyword = replace(by_keyword, best=present)
         ranked = [similarities[name] for name in nearest.ids]

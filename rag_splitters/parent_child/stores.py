@@ -71,7 +71,7 @@ class ChildStore(ABC):
     """The metadata keys that the query's filter names."""
     where: Mapping[str, Any] | None = None
     """The query's filter, if the keyword index can evaluate it; see `metadata_index`."""
-    tells_similarities: bool = False
+    scores_any_child: bool = False
     """Whether it scores any child, so that one without a score has been removed."""
 
     @property

@@ -47,8 +47,8 @@ class Vectors:
         if type(self._model) is HashingEmbeddings:  # without lists of numbers in between
             return await call(lambda: self._model.embed_array(texts).astype("float32"))
         return await Call(
-            partial(self._embedder.embed, texts, side_by_side=True),
-            partial(self._embedder.aembed, texts, side_by_side=True),
+            partial(self._embedder.embed, texts, concurrent=True),
+            partial(self._embedder.aembed, texts, concurrent=True),
         )
 
     def forget(self) -> None:

@@ -76,7 +76,7 @@ _PASTED_NAME = "your own text"
 def application(
     texts: Mapping[str, str | bytes], models: ModelSet, hosts: Sequence[str]
 ) -> Starlette:
-    """The application; see `rag_splitters.playground.create_app`."""
+    """Return the application; see `rag_splitters.playground.create_app`."""
     page = _Page(Texts(texts), models)
     routes = [
         Route("/", _endpoint(page.start)),
@@ -396,7 +396,7 @@ class _Page:
 
 
 def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
-    """An endpoint that calls the method in a thread and answers errors with one line."""
+    """Return an endpoint that calls the method in a thread and answers errors with one line."""
 
     async def endpoint(request: Request) -> Response:
         try:

@@ -143,13 +143,13 @@ def chunkers(chunker: Chunker) -> Iterator[Chunker]:
 
 @lru_cache(maxsize=4)
 def document_faults(text: str, name: str) -> DocumentFaults:
-    """The faults of a text; kept, because every strategy needs what belongs to the text."""
+    """Return the faults of a text; kept, because every strategy needs what belongs to the text."""
     return DocumentFaults(text, name)
 
 
 @lru_cache(maxsize=4)
 def monospace_ranges(text: str, name: str = "") -> list[Range]:
-    """Where a text has tables and code, whose columns need letters of one width.
+    """Return where a text has tables and code, whose columns need letters of one width.
 
     >>> monospace_ranges("# Run\\n\\n    make\\n")
     [(7, 15)]

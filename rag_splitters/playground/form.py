@@ -35,7 +35,7 @@ _MAX_DEPTH = 4  # of chunkers inside chunkers
 
 @cache
 def form(kind: type[Chunker]) -> Sequence[Mapping[str, Any]]:
-    """The controls of a strategy's form: name, control, default, meaning, and the allowed values.
+    """Return the controls of a strategy's form: name, control, default, meaning, allowed values.
 
     >>> from rag_splitters import PageChunker
     >>> [(each["name"], each["control"]) for each in form(PageChunker)][:2]
@@ -51,7 +51,7 @@ def form(kind: type[Chunker]) -> Sequence[Mapping[str, Any]]:
 
 
 def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: int = 0) -> Chunker:
-    """The strategy with the parameters that a page sent, and with the models that it requires.
+    """Return the strategy with the parameters that a page sent, and the models that it requires.
 
     Parameters:
         parameters: the values by parameter, as JSON gives them.
@@ -85,7 +85,7 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
 
 
 def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
-    """The control for a parameter; None if a page must not set it."""
+    """Return the control for a parameter; None if a page must not set it."""
     if name in _CHOICES:
         return {"control": "choice", "choices": _CHOICES[name]}
     if name == "llm" and not field.is_required():
@@ -110,7 +110,7 @@ def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
 
 
 def _list_control(kind: Any) -> str | None:
-    """The control for a list of one type."""
+    """Return the control for a list of one type."""
     if get_origin(kind) is Mapping:
         return None
     _, members = split_union(get_args(kind)[0]) if get_args(kind) else ([], set())
@@ -128,14 +128,14 @@ def _allows_none(annotation: Any) -> bool:
 
 
 def _bounds(field: FieldInfo) -> dict[str, Any]:
-    """The smallest and the largest value, if the field declares them."""
+    """Return the smallest and the largest value, if the field declares them."""
     least = [each.ge for each in field.metadata if hasattr(each, "ge")]
     most = [each.le for each in field.metadata if hasattr(each, "le")]
     return {**({"least": least[0]} if least else {}), **({"most": most[0]} if most else {})}
 
 
 def as_json(value: Any) -> Any:
-    """A parameter as JSON; a chunker as its strategy and its changed parameters, without models."""
+    """Return a parameter as JSON; a chunker as its strategy and changed parameters, no models."""
     if isinstance(value, Chunker):
         changed = changed_parameters(value).items()
         parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
@@ -146,7 +146,7 @@ def as_json(value: Any) -> Any:
 
 
 def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int) -> Any:
-    """A parameter's value, if a page may set it.
+    """Return a parameter's value, if a page may set it.
 
     Raises: ValueError otherwise.
     """
@@ -170,7 +170,7 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
 
 
 def _nested(value: Any, models: ModelSet, depth: int) -> Chunker:
-    """A chunker inside another one, from {"strategy": name, parameter: value}."""
+    """Return a chunker inside another one, from {"strategy": name, parameter: value}."""
     if not isinstance(value, Mapping) or not isinstance(value.get("strategy"), str):
         raise InputError('a chunker inside another one is written {"strategy": name, ...}')
     parameters = {key: each for key, each in value.items() if key != "strategy"}

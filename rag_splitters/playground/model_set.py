@@ -70,11 +70,11 @@ class ModelSet:
         }
 
     def missing(self, parameter: str) -> str | None:
-        """How to pass the model for this parameter, if there is none."""
+        """Return how to pass the model for this parameter, if there is none."""
         return _HINTS.get(parameter) if getattr(self, parameter) is None else None
 
     def embed(self, texts: Sequence[str], question: str) -> NDArray[np.float32]:
-        """One row for each text, and a last one for the question."""
+        """Return one row for each text, and a last one for the question."""
         import numpy as np
 
         if self.is_free:

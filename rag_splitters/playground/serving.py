@@ -23,7 +23,7 @@ def create_app(
     base_url: str | None = None,
     hosts: Sequence[str] = (),
 ) -> Starlette:
-    """The playground as an ASGI application.
+    """Return the playground as an ASGI application.
 
     The page can set only what its forms show: the strategies of the catalogue and some of their
     parameters. Models come from the arguments below and never from the page. Whatever would import

@@ -68,7 +68,7 @@ class _Python:
         self.notes: list[str] = []
 
     def program(self, variable: str, chunker: Chunker, name: tuple[str, str], use: str) -> str:
-        """The imports, the chunker in a variable, and a line that uses it."""
+        """Return the imports, the chunker in a variable, and a line that uses it."""
         call = self.call(chunker, *name, room=_WIDTH - len(variable) - 3)
         imports = [
             f"from {module} import {', '.join(sorted(names))}"
@@ -77,7 +77,7 @@ class _Python:
         return "\n".join([*imports, "", *self.notes, f"{variable} = {call}", use])
 
     def call(self, chunker: Chunker, module: str, name: str, room: int) -> str:
-        """The call that builds a chunker; with one line per parameter if one line is too short."""
+        """Return the call that builds a chunker, on several lines if one line is too short."""
         self.imports.setdefault(module, set()).add(name)
         changed = changed_parameters(chunker, getattr(import_module(module), name))
         arguments = [f"{key}={self.value(key, each)}" for key, each in changed.items()]
@@ -97,7 +97,7 @@ class _Python:
         return repr(value)
 
     def model(self, key: str) -> str:
-        """The expression that builds a model; a plain name if the playground does not know how."""
+        """Return the expression that builds a model, or a plain name if that is not known."""
         name = self.models.names.get(key, "")
         kind, _, rest = name.partition(":")
         if key == "embeddings" and self.models.is_free:
@@ -118,7 +118,7 @@ class _Python:
 
 
 def _shell(chunker: Chunker, models: ModelSet) -> str:
-    """The command; with one line per option if one line is too short."""
+    """Return the command; with one line per option if one line is too short."""
     parameters = changed_parameters(chunker)
     parts = [
         f"--{key.replace('_', '-')} {_quoted(parameters[key])}"
@@ -147,7 +147,7 @@ def _parameter_text(value: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """A word for the shell; with Bash's escapes if it holds control characters."""
+    """Return a word for the shell; with Bash's escapes if it holds control characters."""
     word = str(value)
     if word.isprintable():
         return shlex.quote(word)

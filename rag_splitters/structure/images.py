@@ -77,7 +77,7 @@ class Image:
 
 
 def definitions(text: str) -> dict[str, tuple[int, int, str, str]]:
-    """The link reference definitions of a Markdown text: label -> start, end, address, title."""
+    """Return the link definitions of a Markdown text: label -> start, end, address, title."""
     by_label: dict[str, tuple[int, int, str, str]] = {}
     if "]:" in text:
         for match in _DEFINITION.finditer(text):
@@ -133,7 +133,7 @@ def _markdown_images(
 
 
 def _address(match: Any) -> tuple[str, str]:
-    """The address and the title in a match of one of the patterns above."""
+    """Return the address and the title in a match of one of the patterns above."""
     bracketed, bare, title = match.group("bracketed", "bare", "title")
     address = ESCAPE.sub(r"\1", bracketed or bare or "")
     return address, ESCAPE.sub(r"\1", (title or "")[1:-1])

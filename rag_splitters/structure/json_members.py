@@ -50,7 +50,7 @@ class JsonMembers:
         self.depths = array("b")
 
     def levels(self) -> list[list[int]]:
-        """The starts of all members but the first of each object or array, by depth."""
+        """Return the starts of all members but the first of each object or array, by depth."""
         levels: list[list[int]] = [[] for _ in range(_MAX_DEPTH + 1)]
         for start, number, depth in zip(self.starts, self.numbers, self.depths, strict=True):
             if number:
@@ -99,7 +99,7 @@ class JsonMembers:
         return self.ends[0] <= self.starts[-1]
 
     def _at(self, position: int) -> int:
-        """The innermost member around a position, or -1."""
+        """Return the innermost member around a position, or -1."""
         node = bisect_right(self.starts, position) - 1
         while node >= 0 and self.ends[node] <= position:
             node = self.parents[node]
@@ -126,17 +126,17 @@ class JsonMembers:
 
     @staticmethod
     def _below(shared: int, nodes: list[int]) -> int:
-        """The node directly below an ancestor, of a node and those above it; -1 for itself."""
+        """Return the node directly below an ancestor on the way to a node; -1 for itself."""
         index = nodes.index(shared)
         return nodes[index - 1] if index else -1
 
     def _path(self, node: int) -> str:
-        """The path of one value."""
+        """Return the path of one value."""
         steps = [self._step(each) for each in self._with_ancestors(node)[:-1]]
         return "$" + "".join(reversed(steps))
 
     def _step(self, node: int) -> str:
-        """The last step of a member's path."""
+        """Return the last step of a member's path."""
         if self.parents[node] < 0 and not self._has_lines():
             return ""
         if not self.name_ends[node]:

@@ -126,7 +126,7 @@ def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
 
 
 def _beginning(text: str) -> str:
-    """The whole lines at the beginning, with plain line breaks."""
+    """Return the whole lines at the beginning, with plain line breaks."""
     beginning = text[:_PREFIX].lstrip("\ufeff")
     if "\r" in beginning:
         beginning = re.sub(r"\r\n?", "\n", beginning)

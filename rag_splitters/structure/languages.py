@@ -80,12 +80,12 @@ class Language(NamedTuple):
 
 
 def _lines(*levels: str) -> tuple[str, ...]:
-    """Levels of words at the start of a line: "class|def" becomes `\\n[ \\t]*(?:class|def)\\b`."""
+    """Return levels of words that begin lines: "class|def" is `\\n[ \\t]*(?:class|def)\\b`."""
     return tuple(rf"\r?\n[ \t]*(?:{words})\b" for words in levels)
 
 
 def _marks(*levels: str) -> tuple[str, ...]:
-    """Levels of patterns at the start of a line, whatever follows them."""
+    """Return levels of patterns at the start of a line, whatever follows them."""
     return tuple(rf"\r?\n(?:{marks})" for marks in levels)
 
 

@@ -141,7 +141,7 @@ def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _messages(text: str) -> Iterator[tuple[int, int, int]]:
-    """Start of each message, the end of its "From " line in a mailbox, and its end."""
+    """Yield start of each message, the end of its "From " line in a mailbox, and its end."""
     starts = [len(text) - len(text.lstrip(_SPACE))]
     if _is_mailbox(text):
         starts = [match.end() for match in _MESSAGE.finditer(text)] or starts
@@ -290,7 +290,7 @@ class _Reader:
             self.writer.extend(excerpt, low, high)
 
     def _excerpt(self, part: _Part) -> Excerpt:
-        """The decoded text of a part."""
+        """Return the decoded text of a part."""
         raw = self.text[part.start : part.end]
         encoding = _encoding_of(part)
         charset = str(part.headers.get_content_charset() or "us-ascii")

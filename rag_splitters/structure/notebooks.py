@@ -79,14 +79,14 @@ class _Tree:
         return node
 
     def value(self, node: int) -> tuple[int, int]:
-        """Start and end of a value, without its name."""
+        """Return start and end of a value, without its name."""
         start = self.members.name_ends[node] or self.members.starts[node]
         while self.text[start] in " \t\r\n:" and self.members.name_ends[node]:
             start += 1
         return start, self.members.ends[node]
 
     def strings(self, node: int | None) -> Iterator[tuple[int, int]]:
-        """Start and end of each string that a value is or consists of, without quotation marks."""
+        """Yield start and end of each string in a value, without its quotation marks."""
         for each in [] if node is None else (self.elements(node) or [node]):
             start, end = self.value(each)
             if self.text[start] == '"':
@@ -97,11 +97,11 @@ class _Tree:
         return "".join(self.decoded(start, end) for start, end in self.strings(node))
 
     def decoded(self, start: int, end: int) -> str:
-        """The text of a string between its quotation marks."""
+        """Return the text of a string between its quotation marks."""
         return "".join(text for text, _, _ in self.pieces(start, end))
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-        """The parts of a string, each with its start and end in the JSON."""
+        """Yield the parts of a string, each with its start and end in the JSON."""
         position = start
         for escape in _ESCAPE.finditer(self.text, start, end):
             if escape.start() > position:

@@ -84,7 +84,7 @@ def read_subtitles(text: str) -> Reading:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """The cues in the order of the file."""
+    """Yield the cues in the order of the file."""
     timings = list(_TIMING.finditer(text))
     is_vtt = text.lstrip("\ufeff").startswith("WEBVTT")
     ends = [*(timing.start() for timing in timings[1:]), len(text)]

@@ -63,18 +63,18 @@ class Syntax:
     errors: int = 0
 
     def path(self, start: int, end: int) -> list[str]:
-        """The names of the definitions around `start` to `end`, the outermost first."""
+        """Return the names of the definitions around `start` to `end`, the outermost first."""
         names = [each.name for each in self._before(start) if each.end >= end]
         return names[::-1]
 
     def signature_end(self, position: int) -> int:
-        """The end of the signature around a position, or -1."""
+        """Return the end of the signature around a position, or -1."""
         index = bisect_left(self.signatures, (position,))
         around = (end for _, end in self.signatures[max(0, index - 4) : index] if end > position)
         return next(around, -1)
 
     def end_around(self, position: int) -> int:
-        """The end of the innermost definition around a position, or -1."""
+        """Return the end of the innermost definition around a position, or -1."""
         return next((each.end for each in self._before(position) if each.end > position), -1)
 
     def _before(self, position: int) -> Iterator[Definition]:
@@ -172,7 +172,7 @@ class _Reader:
         return first
 
     def _lead_start(self, line: int) -> int:
-        """The start of the comments and decorators directly before a line, or of the line."""
+        """Return the start of the comments and decorators right before a line, or of the line."""
         begin, end = self.prefix
         if begin >= 0 and end <= line < end + 2 * _INDENT:
             gap = self.code[end:line]
@@ -218,7 +218,7 @@ class _Reader:
         self.syntax.signatures += [(first, last) for first in {start, line} for last in ends]
 
     def _name(self, node: Any) -> str:
-        """The name of a definition, or "" if it has none."""
+        """Return the name of a definition, or "" if it has none."""
         if node.type == "variable_declarator":
             value = node.child_by_field_name("value")
             if value is None or value.type not in _FUNCTIONS:
@@ -241,7 +241,7 @@ class _Reader:
         return " ".join(name.split()).strip("\"'")
 
     def _result(self) -> Syntax:
-        """The syntax, with sorted cuts and with definitions extended to the ends of their lines."""
+        """Return the syntax, with sorted cuts and definitions extended to the ends of lines."""
         syntax = self.syntax
         syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
         syntax.joints = sorted(set(syntax.joints))
@@ -355,7 +355,7 @@ def _grammar(language: str) -> Any:
 
 
 def _parse(code: bytes, language: str) -> Any:
-    """The tree. Raises UnreadableError if it takes more than twenty steps per byte."""
+    """Return the tree. Raises UnreadableError if it takes more than twenty steps per byte."""
     grammar = _grammar(language)
     from tree_sitter import Parser
 
@@ -378,7 +378,7 @@ def _parse(code: bytes, language: str) -> Any:
 
 
 def _buffer(size: int) -> bytearray:
-    """A reusable buffer of at least `size` bytes.
+    """Return a reusable buffer of at least `size` bytes.
 
     tree-sitter's binding (0.26) never releases what a read callback has returned, so a view of
     each text would keep all texts in memory.
@@ -388,7 +388,7 @@ def _buffer(size: int) -> bytearray:
 
 
 def _errors(tree: Any) -> tuple[int, int]:
-    """The number of errors in a tree, and of nodes in them that no rule connects, except in lists.
+    """Count the errors in a tree, and the nodes in them that no rule connects, except in lists.
 
     Truncated code has few such nodes. A text that is not code has one for every word or bracket.
     """

@@ -80,7 +80,7 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
 
 
 def _pipe_table(text: str, block: Block) -> Table | None:
-    """The pipe table of a block. List and quote marks may precede its header row."""
+    """Return the pipe table of a block. List and quote marks may precede its header row."""
     line = _MARKS.match(text, block.content_start, block.end)
     marks = line.group() if line else ""
     width = len(marks) if marks.strip() else 0
@@ -91,7 +91,7 @@ def _pipe_table(text: str, block: Block) -> Table | None:
 
 
 def _in_html(text: str, block: Block) -> list[Table]:
-    """The tables of a block. Tags around a table belong to it if there is nothing else."""
+    """Return the tables of a block. Tags around a table belong to it if there is nothing else."""
     if block.kind not in ("table", "html", "image"):
         return []
     if not _OPENING.search(text, block.start, block.end):

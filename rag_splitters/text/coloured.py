@@ -32,7 +32,7 @@ class CanChunk(Protocol):
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None
     ) -> Sequence[Chunk]:  # pragma: no cover
-        """The chunks of a text."""
+        """Return the chunks of a text."""
 
 
 class Piece(NamedTuple):

@@ -239,7 +239,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_inside(text: str, mark: int) -> bool:
-    """A quick yes to whether a mark certainly ends no sentence; a heading's line break does."""
+    """Whether a mark certainly ends no sentence; the line break after a heading may end one."""
     if _IS_INSIDE.match(text, mark) is None:
         return False
     return text[mark] != "\n" or text[text.rfind("\n", 0, mark) + 1 : mark].lstrip()[:1] != "#"
@@ -284,7 +284,7 @@ def _is_break(text: str, cut: int) -> bool:
 
 
 def _is_plain(text: str, cut: int) -> bool:
-    """A quick yes before a capital: an ordinary word, a mark and one space."""
+    """Whether it is certainly a break: an ordinary word, a mark and one space before a capital."""
     if cut < 14 or text[cut - 1] not in " \n":
         return False
     ended = text[cut - 13 : cut - 1]
@@ -300,7 +300,7 @@ def _is_plain(text: str, cut: int) -> bool:
 
 
 def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
-    """A quick no after a mark and one space: a small word, or a number that the word calls for."""
+    """Whether it is certainly no break: a small word, or the number of the word before the mark."""
     if first in _NEVER_FIRST:
         return True
     if first.isdecimal():

@@ -46,7 +46,7 @@ class Passage(NamedTuple):
 async def _write(
     prompt: str, schema: type[Answer], judge: Any, passages: Sequence[Passage]
 ) -> tuple[list[tuple[Passage, Answer]], list[Record]]:
-    """What a model writes about each passage, and records of those on which it fails.
+    """Return what a model writes about each passage, and records of those on which it fails.
 
     Parameters:
         prompt: has the places {count}, {headings} and {passage}.
@@ -71,7 +71,7 @@ async def _write(
 async def _passages(
     documents: Mapping[str, str], chunker: Chunker | None, every: int
 ) -> list[Passage]:
-    """The passages of documents: the text between the positions of each chunk.
+    """Return the passages of documents: the text between the positions of each chunk.
 
     >>> from rag_splitters.calls import run
     >>> passages = run(_passages({"a": "x" * 2500}, None, 500))
@@ -276,7 +276,7 @@ generate_questions, agenerate_questions = in_both_forms(_generate_questions)
 def _references(
     passage: Passage, quotable: QuotableText, quotes: Sequence[str]
 ) -> tuple[Range, ...] | Failure:
-    """The positions of the evidence in the document, in order, each one once."""
+    """Return the positions of the evidence in the document, in order, each one once."""
     if not quotes:
         return Failure("no evidence is quoted", "the question has no quotation")
     references = set()

@@ -48,7 +48,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: ModelError) -> Failure:
-        """A model's error as a failure."""
+        """Return a model's error as a failure."""
         if error.answered:
             return cls("the answer could not be used", str(error))
         reason = f"the model raised {error.kind}" if error.kind else "the answer is not whole"
@@ -98,7 +98,7 @@ class Judge:
     async def judge(
         self, groups: Sequence[Sequence[str]], schema: type[Answer]
     ) -> list[list[Answer | Failure]]:
-        """The answers to groups of prompts, some of which may be empty, as objects of a schema.
+        """Return the answers to groups of prompts, which may be empty, as objects of a schema.
 
         Run it by `calls.run` or `arun`.
         """
@@ -121,7 +121,7 @@ class Judge:
 
 
 def _read(answer: str | BaseModel, schema: type[Answer]) -> Answer:
-    """An answer as an object; in text, it is between the first brace and the last one.
+    """Return an answer as an object; in text, it is between the first brace and the last one.
 
     Raises: ValueError if the answer does not fit the schema.
 
@@ -142,7 +142,7 @@ def _read(answer: str | BaseModel, schema: type[Answer]) -> Answer:
 
 
 def as_judge(judge: Any) -> Judge:
-    """The judge itself, or a judge for a chat model."""
+    """Return the judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
 
 

@@ -46,7 +46,7 @@ class Record:
     end: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
+        """Return the fields for JSON; a failure becomes `reason` and `error`, else None."""
         row = {each.name: getattr(self, each.name) for each in fields(self)}
         failure = row.pop("failure")
         return row | {"reason": failure and failure.reason, "error": failure and failure.detail}
@@ -156,7 +156,7 @@ class Generated(list[Item]):
 
 
 def _row(item: Any) -> dict[str, Any]:
-    """A fact or a question as a line of JSON."""
+    """Return a fact or a question as a line of JSON."""
     if not isinstance(item, Question):
         return asdict(item)
     references = [{"start": start, "end": end} for start, end in item.references]
@@ -164,7 +164,7 @@ def _row(item: Any) -> dict[str, Any]:
 
 
 def _count_reasons(records: Iterable[Record]) -> dict[str, int]:
-    """How often each reason of a failure occurs, the most frequent first."""
+    """Return how often each reason of a failure occurs, the most frequent first."""
     reasons = Counter(each.failure.reason for each in records if each.failure is not None)
     return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
 

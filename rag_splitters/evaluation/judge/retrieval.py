@@ -27,7 +27,7 @@ _MAX_CONCURRENCY = 4
 
 
 def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrieved]]:
-    """A call for the texts that are retrieved for each question, in order.
+    """Return a call for the texts that are retrieved for each question, in order.
 
     If the retriever raises an error, the question has a failure instead, and the others go on.
     Raises TypeError if this is not a retriever, or, when awaited, if it returns anything but texts.

@@ -154,7 +154,7 @@ context_precision, acontext_precision = in_both_forms(_context_precision)
 
 
 def average_precision(verdicts: Sequence[int]) -> float:
-    """The mean of precision@k over the ranks k with verdict 1; 0 if there is none.
+    """Return the mean of precision@k over the ranks k with verdict 1; 0 if there is none.
 
     >>> average_precision([0, 1, 1]) == (1 / 2 + 2 / 3) / 2
     True
@@ -223,7 +223,7 @@ async def _context_relevance(
 
     >>> import json
     >>> def judge(prompt: str) -> str:
-    ...     verdict = 2 if "You are shown" in prompt else 1
+    ...     verdict = 2 if "how completely" in prompt else 1
     ...     return json.dumps({"reason": "So it says.", "verdict": verdict})
     >>> context_relevance(["How is tea?"], lambda _: ["Tea is hot."], judge).records[0].score
     0.75
@@ -249,7 +249,7 @@ context_relevance, acontext_relevance = in_both_forms(_context_relevance)
 
 
 def _question_texts(questions: Sequence[str | Question]) -> list[str]:
-    """The questions' texts.
+    """Return the questions' texts.
 
     Raises: ValueError if a question is blank; TypeError for a single string.
     """
@@ -345,7 +345,7 @@ evaluate_facts, aevaluate_facts = in_both_forms(_evaluate_facts)
 
 
 def _locate(fact: Fact, record: Record) -> Record:
-    """The record of a fact, with its group and its passage; no score if nothing was retrieved."""
+    """Return the record of a fact, with group and passage; no score if nothing was retrieved."""
     if record.failure is None and not record.verdicts:
         count = f"{len(record.texts)} texts, all of them blank"
         failure = Failure("nothing was retrieved", count)

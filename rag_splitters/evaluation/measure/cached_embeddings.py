@@ -69,7 +69,7 @@ class CachedEmbeddings:
     def _rows(
         self, kind: str, texts: Sequence[str], track: Callable[[Any], Iterable[Any]]
     ) -> NDArray[np.float32]:
-        """The vectors of texts; what is missing is asked for, and remembered."""
+        """Return the vectors of texts; what is missing is asked for, and remembered."""
         vectors, cache = self._vectors[kind], self._cache
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         for start in track(range(0, len(missing), _AT_ONCE)) if missing else ():

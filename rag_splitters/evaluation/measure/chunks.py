@@ -86,7 +86,7 @@ class ChunkLocator:
         self._last: Range | None = None
 
     def locate(self, chunk: str, start: int | None = None) -> Range | None:
-        """The position of the next chunk, which may state its start."""
+        """Return the position of the next chunk, which may state its start."""
         if start is not None and start >= 0 and self.text.startswith(chunk, start):
             position: Range | None = (start, start + len(chunk))
         else:
@@ -95,7 +95,7 @@ class ChunkLocator:
         return position
 
     def find(self, chunk: str, start: int | None = None) -> Range | None:
-        """The position of a chunk, wherever it stands; it may state its start."""
+        """Return the position of a chunk, wherever it stands; it may state its start."""
         self._last = None
         return self.locate(chunk, start)
 
@@ -109,7 +109,7 @@ class ChunkLocator:
         return "".join(self.text.split())
 
     def _after_last(self, chunk: str) -> Range | None:
-        """The position right after the previous chunk, if the chunk is there."""
+        """Return the position right after the previous chunk, if the chunk is there."""
         bare = "".join(chunk.split())
         start = bisect_left(self._offsets, self._last[1]) if self._last else 0
         if not bare or not self._bare.startswith(bare, start):
@@ -117,7 +117,7 @@ class ChunkLocator:
         return self._with_edges(chunk, start, start + len(bare))
 
     def _anywhere(self, chunk: str) -> Range | None:
-        """The first position after the start of the previous chunk, else the first in the text.
+        """Return the first position after the previous chunk's start, else the first in the text.
 
         Overlapping chunks begin before the end of the previous one, and some libraries list a
         section before or after its parts.
@@ -130,7 +130,7 @@ class ChunkLocator:
         return None if start < 0 else self._with_edges(chunk, start, start + len(bare))
 
     def _with_edges(self, chunk: str, first: int, after: int) -> Range:
-        """The position in the text, from offsets in the bare text.
+        """Return the position in the text, from offsets in the bare text.
 
         Includes the white space at the chunk's edges where the text has the same.
         """
@@ -143,7 +143,7 @@ class ChunkLocator:
 
 
 def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
-    """A function from a text to chunks, made from another library's splitter."""
+    """Return a function from a text to chunks, made from another library's splitter."""
     if callable(getattr(chunker, "create_documents", None)):
         return lambda text: chunker.create_documents([text])
     if callable(getattr(chunker, "get_nodes_from_documents", None)):
@@ -163,7 +163,7 @@ def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
 def locate_results(
     results: Iterable[Any], locators: Mapping[str, ChunkLocator]
 ) -> list[LocatedChunk]:
-    """The texts that a retriever returned, with their documents and positions, if they are known.
+    """Return what a retriever returned, with documents and positions as far as they are known.
 
     A result names its document in its metadata ("source_id" or "source"), or by the document's id
     in LlamaIndex. Without a stated position it is searched for, and without a document in all of
@@ -196,7 +196,7 @@ _STARTS = ("start_index", "start")
 
 
 def content_of(part: Any) -> tuple[str, int | None]:
-    """The text of a chunk or of a search's result, and the start that it states, if any."""
+    """Return the text of a chunk or of a search's result, and the start that it states, if any."""
     if isinstance(part, str):
         return part, None
     text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)

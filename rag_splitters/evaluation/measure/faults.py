@@ -58,7 +58,7 @@ class DocumentFaults:
         self._source, self._visible = text, VisibleText(text, name)
 
     def flags(self, chunks: Sequence[LocatedChunk]) -> dict[str, list[bool]]:
-        """For each fault but `tiny`, whether each of the chunks of this document has it.
+        """Return, for each fault but `tiny`, whether each of the chunks of this document has it.
 
         A chunk whose position is unknown has only the faults that its text shows.
         """
@@ -71,7 +71,7 @@ class DocumentFaults:
         }
 
     def sentence_cuts(self, positions: Sequence[Range]) -> list[tuple[bool, bool]]:
-        """For each position, whether it begins and whether it ends inside a sentence."""
+        """Return, for each position, whether it begins and whether it ends inside a sentence."""
         cuts = []
         for low, high in map(self._visible.range_of, positions):
             is_blank = low == high
@@ -149,7 +149,7 @@ class DocumentFaults:
 
 
 def tiny(sizes: Sequence[int]) -> list[bool]:
-    """For each chunk, whether it is smaller than a tenth of the largest one.
+    """Return, for each chunk, whether it is smaller than a tenth of the largest one.
 
     >>> tiny([100, 8, 50, 60])
     [False, True, False, False]
@@ -161,7 +161,7 @@ def tiny(sizes: Sequence[int]) -> list[bool]:
 def count_faults(
     documents: Mapping[str, DocumentFaults], chunks: Sequence[LocatedChunk], sizes: Sequence[int]
 ) -> dict[str, int]:
-    """How many chunks of a strategy have each fault.
+    """Return how many chunks of a strategy have each fault.
 
     >>> documents = {"tea": DocumentFaults("# Tea\\n\\nBoil the water. It sings.")}
     >>> chunks = [LocatedChunk("# Tea", "tea", (0, 5)), LocatedChunk("water", "tea", (16, 21))]
@@ -180,5 +180,5 @@ def count_faults(
 
 
 def _words(text: str) -> str:
-    """The words of a text, without punctuation and case, each between spaces."""
+    """Return the words of a text, without punctuation and case, each between spaces."""
     return f" {' '.join(_GAP.split(text.casefold())).strip()} "

@@ -14,7 +14,7 @@ Range: TypeAlias = tuple[int, int]
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
-    """The same characters as disjoint ranges, in order.
+    """Return the same characters as disjoint ranges, in order.
 
     >>> union([(5, 9), (0, 3), (2, 4), (7, 7)])
     [(0, 4), (5, 9)]
@@ -29,7 +29,7 @@ def union(ranges: Iterable[Range]) -> list[Range]:
 
 
 def total(ranges: Iterable[Range]) -> int:
-    """The sum of the lengths; characters in two ranges count twice.
+    """Return the sum of the lengths; characters in two ranges count twice.
 
     >>> total([(0, 4), (2, 4)])
     6
@@ -38,7 +38,7 @@ def total(ranges: Iterable[Range]) -> int:
 
 
 def overlap(ranges: Iterable[Range], others: Iterable[Range]) -> int:
-    """The number of characters in both.
+    """Return the number of characters in both.
 
     >>> overlap([(0, 4), (2, 6)], [(3, 9)])
     3
@@ -59,7 +59,7 @@ def overlap(ranges: Iterable[Range], others: Iterable[Range]) -> int:
 def cover(
     references: Sequence[Range], chunks: Sequence[Range], retrieved: int
 ) -> tuple[float, float, float]:
-    """Recall, precision and intersection over union of what was retrieved.
+    """Return recall, precision and intersection over union of what was retrieved.
 
     A character of a reference counts once, however many chunks hold it and however many references
     share it. A retrieved character counts as often as it was retrieved, so that overlap lowers the
@@ -79,7 +79,7 @@ def cover(
 
 
 def precision_omega(references: Sequence[Range], chunks: Iterable[Range]) -> float:
-    """The precision of a perfect retriever, which retrieves every chunk with a part of the answer.
+    """Return the precision of a perfect retriever: all chunks with a part of the answer, no others.
 
     The characters of the references that these chunks hold, divided by the characters of the
     references and of these chunks together, each counted once.
@@ -97,7 +97,7 @@ def recall_at_budgets(
     ranked: Iterable[tuple[Range | None, int]],
     budgets: Sequence[int],
 ) -> list[float]:
-    """Recall when chunks are taken in the order of their ranks until a budget of units is spent.
+    """Return recall when chunks are taken in the order of their ranks until a budget is spent.
 
     The chunk that exceeds the budget is cut where the budget ends: if 50 tokens are left for a
     chunk of 200 tokens, the first quarter of its characters counts. So strategies with large and
@@ -129,7 +129,7 @@ def recall_at_budgets(
 
 
 def _beginning(chunk: Range | None, units: int, size: int) -> list[Range]:
-    """The first `units` of a chunk of `size` units, assuming that units have equal lengths."""
+    """Return the first `units` of a chunk of `size` units, as if all units were equally long."""
     if chunk is None:
         return []
     start, end = chunk

@@ -124,7 +124,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
 
 
 def read_lines(path: str | Path, function: Callable[[str], T]) -> list[T]:
-    """What a function makes of each line of a file that is not blank.
+    """Return what a function makes of each line of a file that is not blank.
 
     Raises: ValueError that names all lines for which the function raises one.
     """
@@ -151,13 +151,13 @@ class _Lines:
         self._errors: list[tuple[int, str]] = []
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """The lines of the file with their numbers."""
+        """Yield the lines of the file with their numbers."""
         return enumerate(read_text(self.path).split("\n"), 1)
 
     def read(
         self, lines: Iterable[tuple[int, Any]], function: Callable[[Any], T]
     ) -> list[tuple[int, T]]:
-        """What a function makes of each line, with its number; an error is kept for `check`."""
+        """Return what a function makes of each line, with its number; `check` raises the errors."""
         items = []
         for number, line in lines:
             try:
@@ -195,7 +195,7 @@ def _csv_question(documents: _Documents, row: Mapping[str, str]) -> Question:
 
 
 def _json_object(line: str) -> dict[str, Any]:
-    """The object of a line; nothing for a blank line."""
+    """Return the object of a line; nothing for a blank line."""
     try:
         value = json.loads(line) if line.strip() else {}
     except json.JSONDecodeError as error:
@@ -229,7 +229,7 @@ def _json_question(documents: _Documents, line: Mapping[str, Any]) -> Question:
 
 
 def _question(text: str, name: str, references: Any, documents: _Documents) -> Question:
-    """The question, with its references located or checked."""
+    """Return the question, with its references located or checked."""
     if name not in documents:
         raise InputError(_unknown(name, documents))
     if not isinstance(references, list):
@@ -241,7 +241,7 @@ def _question(text: str, name: str, references: Any, documents: _Documents) -> Q
 
 
 def _reference(part: Any, documents: _Documents, name: str) -> Range:
-    """The position of a reference in a document."""
+    """Return the position of a reference in a document."""
     fields = {"text": part} if isinstance(part, str) else part
     if not isinstance(fields, Mapping):
         raise InputError(f"a reference is a quotation, or start and end, got {part!r}")

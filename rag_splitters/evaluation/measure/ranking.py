@@ -28,7 +28,7 @@ _BLOCK = 64  # questions ranked at once
 def rank(
     vectors: NDArray[np.float32], questions: NDArray[np.float32]
 ) -> Iterator[NDArray[np.int64]]:
-    """For each question's vector, the numbers of all chunks by cosine similarity, the best first.
+    """Yield the numbers of all chunks by cosine similarity to each question, the best first.
 
     >>> [order.tolist() for order in rank(np.eye(2), np.array([[0.1, 0.9]]))]
     [[1, 0]]
@@ -46,7 +46,7 @@ def measure(
     budgets: Sequence[int],
     positions: Iterable[Range] | None = None,
 ) -> list[float]:
-    """The values of `METRICS`, in order, and then recall at each budget.
+    """Return the values of `METRICS`, in order, and then recall at each budget.
 
     Parameters:
         ranking: chunks with their sizes in units, the best first.
@@ -75,7 +75,7 @@ def measure(
 
 
 def _part(chunk: LocatedChunk, question: Question) -> Range | None:
-    """The position of a chunk, if it is one of the question's document."""
+    """Return the position of a chunk, if it is one of the question's document."""
     return chunk.position if chunk.document == question.document else None
 
 

@@ -120,14 +120,14 @@ class Results:
         return [strategy.name for strategy in self.strategies]
 
     def strategy(self, name: str) -> Strategy:
-        """The strategy of that name."""
+        """Return the strategy of that name."""
         if name not in self.names:
             names = ", ".join(map(repr, self.names))
             raise InputError(f"unknown strategy {name!r}: choose one of {names}")
         return self.strategies[self.names.index(name)]
 
     def values(self, name: str, metric: str) -> NDArray[np.float64]:
-        """A strategy's metric for each question; not a number where it is not defined."""
+        """Return a strategy's metric for each question; not a number where it is not defined."""
         measurements = self.strategy(name).measurements
         if measurements is None:
             raise InputError("there are no metrics: the comparison had no questions")
@@ -138,11 +138,11 @@ class Results:
         return measurements[:, self.settings.columns.index(metric)]
 
     def metric(self, name: str, metric: str) -> float:
-        """A strategy's mean over all questions."""
+        """Return a strategy's mean over all questions."""
         return float(self.values(name, metric).mean())
 
     def gap(self, name: str, metric: str) -> Estimate | None:
-        """How far a strategy is from the best one: 0 for the best, and less for the others.
+        """Return how far a strategy is from the best one: 0 for the best, and less for the others.
 
         The interval is paired by question and adjusted for the number of strategies. If its upper
         bound is at least 0, the strategy may be the best one. So the truly best strategy is taken

@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
     high: float
 
     def percent(self) -> str:
-        """The mean and its interval in percent, without the percent sign."""
+        """Return the mean and its interval in percent, without the percent sign."""
         if math.isinf(self.low):
             return f"{100 * self.mean:.1f} (one question, so no interval)"
         return f"{self.mean:.1%} ({self.low:.1%} to {self.high:.1%})".replace("%", "")
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
 
 @lru_cache(maxsize=32)
 def draws(size: int) -> NDArray[np.float64]:
-    """The weights of `size` questions in each of 2,000 draws: one row per draw, with sum one.
+    """Return the weights of `size` questions in each of 2,000 draws: a row per draw, with sum one.
 
     All strategies share these rows, so that differences between two strategies are paired. They are
     the same on every machine.
@@ -54,7 +54,7 @@ def draws(size: int) -> NDArray[np.float64]:
 
 
 def estimates(values: ArrayLike) -> list[Estimate]:
-    """The means of rows of values, with intervals that hold for all rows at once.
+    """Return the means of rows of values, with intervals that hold for all rows at once.
 
     To compare strategies, pass the differences of their values, question by question. The intervals
     are those of a max-t bootstrap. With few questions, the standard errors are uncertain
@@ -87,7 +87,7 @@ def estimates(values: ArrayLike) -> list[Estimate]:
 
 
 def estimate(values: ArrayLike) -> Estimate:
-    """The mean of one row of values with its interval: see `estimates`.
+    """Return the mean of one row of values with its interval: see `estimates`.
 
     >>> accuracy = estimate([0.0, 1.0] * 50)
     >>> accuracy.mean, 0.38 < accuracy.low < 0.42, 0.58 < accuracy.high < 0.62
@@ -97,7 +97,7 @@ def estimate(values: ArrayLike) -> Estimate:
 
 
 def mean_score(scores: Sequence[float]) -> Estimate | None:
-    """The mean of scores from 0 to 1 with its interval; None if there are no scores.
+    """Return the mean of scores from 0 to 1 with its interval; None if there are no scores.
 
     If all scores are equal, a bootstrap cannot see how they vary. But if others made up more than 3
     in so many scores as there are, one would have come up (the rule of three), so the interval
@@ -115,5 +115,5 @@ def mean_score(scores: Sequence[float]) -> Estimate | None:
 
 
 def percent(value: Estimate | None) -> str:
-    """An estimate in percent; "no score" for None."""
+    """Return an estimate in percent; "no score" for None."""
     return value.percent() if value else "no score"

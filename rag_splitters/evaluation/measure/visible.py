@@ -40,7 +40,7 @@ class VisibleText:
         self._starts = [start for start, _, _ in self._segments]
 
     def range_of(self, position: Range) -> Range:
-        """The visible text of a part of the source, trimmed; empty if a reader sees none of it."""
+        """Return the visible text of a part of the source, trimmed; empty if there is none."""
         first = bisect_right(self._starts, position[0]) - 1
         if first < 0 or self._segments[first][1] <= position[0]:
             first += 1
@@ -53,7 +53,7 @@ class VisibleText:
         return low, low + len(part.strip())
 
     def _offset(self, index: int, place: int) -> int:
-        """The offset of a place of the source, which is in a segment or at its edge."""
+        """Return the offset of a place of the source, which is in a segment or at its edge."""
         start, end, (low, high) = self._segments[index]
         if high - low == end - start:  # a copy
             return low + min(max(place, start), end) - start

@@ -128,7 +128,7 @@ def _cut(
     unit: LengthFunction,
     bar: Callable[[Iterable[Any]], Iterable[Any]],
 ) -> Strategy:
-    """A strategy with its chunks and their faults; a retriever as it is."""
+    """Return a strategy with its chunks and their faults; a retriever as it is."""
     if _is_retriever(strategy):
         return Strategy(name, strategy)
     chunks = locate_chunks(strategy, documents, bar)
@@ -148,7 +148,7 @@ def _search(
     bar: Callable[[str], Callable[[Any], Iterable[Any]]],
     strategy: Strategy,
 ) -> NDArray[np.float64]:
-    """The metrics of one strategy: a row for each question."""
+    """Return the metrics of one strategy: a row for each question."""
     chunks, sizes, name = strategy.chunks, strategy.sizes.tolist(), strategy.name
     positions: dict[str, list[Range]] | None = None
     rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
@@ -177,7 +177,7 @@ def _search(
 
 
 def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
-    """The chunkers that the documentation recommends without a model, in these sizes in tokens.
+    """Return the chunkers that the documentation recommends without a model, in these sizes.
 
     The command line adds parent-child retrieval. In Python, add a retriever that holds the
     documents.
@@ -199,7 +199,7 @@ def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
 
 
 def named(strategies: Any) -> dict[str, Any]:
-    """The strategies by name. A list gets names from the classes and the parameters that were set.
+    """Return the strategies by name. A list gets names from the classes and their parameters.
 
     >>> list(named([SentenceChunker(chunk_size=90), SentenceChunker(), SentenceChunker()]))
     ['SentenceChunker(chunk_size=90)', 'SentenceChunker', 'SentenceChunker 2']
@@ -244,14 +244,14 @@ def _name(chunker: Any) -> str:
 
 
 def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
-    """The size of each chunk's text."""
+    """Return the size of each chunk's text."""
     measure = sizer(unit)
     sizes = [measure(chunk.text).length(0, len(chunk.text)) for chunk in chunks]
     return np.array(sizes, dtype=np.int64)
 
 
 def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
-    """A wrapper that iterates with a progress bar, if standard error is a terminal."""
+    """Return a wrapper that iterates with a progress bar, if standard error is a terminal."""
     console = Console(stderr=True)
     return partial(
         track,

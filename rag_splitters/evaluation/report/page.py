@@ -24,7 +24,7 @@ _CURVES_AT_FIRST = 3
 
 
 def html_page(results: Results) -> str:
-    """The page, with its styles, scripts and data inside, so that it loads nothing else."""
+    """Return the page, with its styles, scripts and data inside, so that it loads nothing else."""
     legend = _legend(results)
     page = _template().render(
         vega=files(__package__) / "vega",
@@ -47,7 +47,7 @@ def _template() -> Template:
 
 
 def _legend(results: Results) -> list[dict[str, Any]]:
-    """The strategies for the list beside the curves, the best first; none without questions.
+    """Return the strategies for the list beside the curves, the best first; none without questions.
 
     The first curves are drawn at first.
     """
@@ -67,7 +67,7 @@ def _legend(results: Results) -> list[dict[str, Any]]:
 
 
 def _charts(results: Results, legend: list[dict[str, Any]]) -> dict[str, Any]:
-    """The charts that the page shows, with their data."""
+    """Return the charts that the page shows, with their data."""
     charts = json.loads((files(__package__) / "charts.json").read_text("utf-8"))
     unit = results.settings.unit
     charts["curves"]["encoding"]["x"]["title"] = f"retrieved {unit}"
@@ -85,7 +85,7 @@ def _charts(results: Results, legend: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _gap_rows(results: Results, legend: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How far each strategy is behind the best one, in points; none if there is no verdict."""
+    """Return how far each strategy is behind the best one, in points; none without a verdict."""
     if len(results.questions) < 2 or len(legend) < 2:
         return []
     rows = []
@@ -97,7 +97,7 @@ def _gap_rows(results: Results, legend: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def _size_rows(results: Results) -> list[dict[str, Any]]:
-    """The sizes of nine in ten chunks of each strategy, and their median."""
+    """Return the sizes of nine in ten chunks of each strategy, and their median."""
     rows = []
     for strategy in results.strategies:
         if strategy.chunks:

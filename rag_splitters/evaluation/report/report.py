@@ -27,15 +27,15 @@ class Report(Results):
     """
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One page with charts, which loads nothing else; written to `path` if one is given."""
+        """Return one page with charts, which loads nothing else; write it to `path` if given."""
         return _write(html_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """The verdict, and the metrics as tables of Markdown; written to `path` if one is given."""
+        """Return the verdict and the metrics in Markdown; write them to `path` if given."""
         return _write(markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The settings, the metrics and each question's values; written to `path` if given."""
+        """Return settings, metrics and each question's values; write them to `path` if given."""
         return _write(json_text(self), path)
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Report(Results):
         return captured.get()
 
     def _repr_markdown_(self) -> str:
-        """What a notebook displays."""
+        """Return what a notebook displays."""
         return self.to_markdown()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -66,7 +66,7 @@ class Report(Results):
 
 
 def _write(content: str, path: str | Path | None) -> str:
-    """The content, also written to `path` if there is one; lone surrogates are escaped there."""
+    """Return the content, and write it to `path` if there is one, with escaped surrogates."""
     if path is not None:
         with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.write(content)

@@ -38,7 +38,7 @@ class Sheet(NamedTuple):
 
 
 def caption(results: Results) -> str:
-    """What was measured, in a few sentences."""
+    """Return what was measured, in a few sentences."""
     settings, questions, count = results.settings, len(results.questions), len(results.documents)
     if not questions:
         return (
@@ -57,7 +57,7 @@ def caption(results: Results) -> str:
 
 
 def metric_sheet(results: Results) -> Sheet:
-    """The metrics of each strategy."""
+    """Return the metrics of each strategy."""
     titles = {"chunks": "chunks", **results.settings.titles}
     rows = []
     for strategy in results.strategies:
@@ -67,7 +67,7 @@ def metric_sheet(results: Results) -> Sheet:
 
 
 def fault_sheet(results: Results) -> Sheet:
-    """The number of chunks, their mean size, and how many have each fault."""
+    """Return the number of chunks, their mean size, and how many have each fault."""
     titles = {"chunks": "chunks", "size": f"mean {results.settings.unit}"}
     titles |= {name: title for name, (title, _) in FAULTS.items()}
     rows = []
@@ -80,7 +80,7 @@ def fault_sheet(results: Results) -> Sheet:
 
 
 def format_gap(gap: Estimate | None) -> str:
-    """How many points a strategy is behind the best one, and how exact that is.
+    """Return how many points a strategy is behind the best one, and how exact that is.
 
     >>> format_gap(Estimate(-0.011, -0.044, 0.022)), format_gap(Estimate(0, 0, 0))
     ('-1.1 ± 3.3', '')
@@ -100,7 +100,7 @@ def _metric_cell(results: Results, name: str, metric: str) -> Cell:
 
 
 def _chunk_count(strategy: Strategy) -> str:
-    """The number of chunks, and the share of them whose position is unknown."""
+    """Return the number of chunks, and the share of them whose position is unknown."""
     lost = f" ({strategy.unlocated:.1%} not located)" if strategy.unlocated else ""
     return f"{len(strategy.chunks):,}{lost}" if strategy.chunks else "–"
 
@@ -119,7 +119,7 @@ _MIN_WIDTH = {
 
 
 def rich_table(results: Results, width: int) -> Table:
-    """The metrics over all questions, fewer on a narrow terminal; without questions, the faults."""
+    """Return the metrics, fewer on a narrow terminal; the faults if there are no questions."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
     table = Table(box=box.SIMPLE_HEAD, caption=caption(results), caption_justify="left")
     name_width = min(18, max(map(len, results.names)))
@@ -146,7 +146,7 @@ def rich_table(results: Results, width: int) -> Table:
 
 
 def markdown(results: Results) -> str:
-    """The verdict, the metrics and the faults."""
+    """Return the verdict, the metrics and the faults."""
     choice = verdict(results)
     parts = [f"**{_escaped(choice.headline)}** {_escaped(choice.reasons)}", caption(results)]
     if results.questions:
@@ -156,7 +156,7 @@ def markdown(results: Results) -> str:
 
 
 def json_text(results: Results) -> str:
-    """The settings, the metrics with their gaps, the faults, and the values of every question."""
+    """Return the settings, the metrics with gaps, the faults, and the values of every question."""
     names = ("k", "budgets", "unit", "model")
     whole = {
         "settings": {name: getattr(results.settings, name) for name in names},
@@ -195,7 +195,7 @@ def _strategy_json(results: Results, strategy: Strategy) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The same for JSON, with null for what is not a finite number."""
+    """Return the same for JSON, with null for what is not a finite number."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -204,7 +204,7 @@ def _finite(value: Any) -> Any:
 
 
 def _configuration(value: Any) -> Any:
-    """A parameter for JSON: our chunkers with their parameters, functions and models by name."""
+    """Return a parameter for JSON: chunkers with their parameters, functions and models by name."""
     if isinstance(value, Chunker):
         fields = {name: _configuration(getattr(value, name)) for name in type(value).model_fields}
         return {"chunker": type(value).__name__, "parameters": fields}
@@ -227,5 +227,5 @@ def _markdown_table(sheet: Sheet) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text for a cell or a heading of Markdown."""
+    """Return the text for a cell or a heading of Markdown."""
     return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())

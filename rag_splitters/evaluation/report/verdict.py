@@ -88,7 +88,7 @@ def _tie(tied: int, count: int) -> str:
 
 
 def _cheaper(results: Results, best: str, rivals: tuple[str, ...]) -> str | None:
-    """The cheapest strategy, if it is cheaper than the best; a retriever's costs are not known."""
+    """Return the cheapest strategy if it is cheaper than the best; no retriever's cost is known."""
     strategies = {name: results.strategy(name) for name in (best, *rivals)}
     costs = {name: _cost(each) for name, each in strategies.items() if each.chunks}
     if best not in costs:
@@ -107,7 +107,7 @@ def _saving(results: Results, cheaper: str, best: str) -> str:
 
 
 def _cost(strategy: Strategy) -> tuple[int, int]:
-    """What a strategy costs: first the models that it calls to cut, then its chunks.
+    """Return what a strategy costs: first the models that it calls to cut, then its chunks.
 
     The models are 0 for none, 1 for an embedding model and 2 for a chat model.
     """
@@ -120,6 +120,6 @@ def _cost(strategy: Strategy) -> tuple[int, int]:
 
 
 def _points(gap: Estimate) -> str:
-    """A gap in percentage points, with its interval."""
+    """Return a gap in percentage points, with its interval."""
     mean, high, low = (-100 * value for value in gap)
     return f"{mean:.1f} points (95% interval {low:.1f} to {high:.1f})"

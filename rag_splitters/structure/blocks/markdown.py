@@ -123,7 +123,7 @@ _ENVIRONMENTS = frozenset(
 
 
 def _prose(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The rule of paragraphs in which no line begins with a mark or a digit.
+    """Return the rule of paragraphs in which no line begins with a mark or a digit.
 
     No other rule can match or end them, so most lines of prose are read without trying any.
     """
@@ -140,7 +140,7 @@ def _prose(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _limit_nesting(rule: _Rule) -> _Rule:
-    """The rule of a container, limited to a nesting depth far below the recursion limit."""
+    """Return the rule of a container, limited to a nesting depth far below the recursion limit."""
 
     def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return state.level < _MAX_NESTING and rule(state, start, end, silent)
@@ -149,7 +149,7 @@ def _limit_nesting(rule: _Rule) -> _Rule:
 
 
 def _linear_quote(quote: _Rule) -> _Rule:
-    """The rule of quotes in linear time.
+    """Return the rule of quotes in linear time.
 
     The original reads every line after the quote that might be a lazy continuation, so many short
     quotes without blank lines between them take quadratic time. This rule shows it only the lines
@@ -173,7 +173,7 @@ def _linear_quote(quote: _Rule) -> _Rule:
 
 
 def _runs(state: StateBlock, start: int, end: int, count: int) -> int:
-    """The end of so many runs, each of lines with a quote mark followed by lines without."""
+    """Return the end of so many runs, each of lines with a quote mark followed by lines without."""
     line = start
     for _ in range(count):
         while line < end and _is_marked(state, line):
@@ -190,7 +190,7 @@ def _is_marked(state: StateBlock, line: int) -> bool:
 
 
 def _whole_table(table: _Rule) -> _Rule:
-    """The rule of tables, without tokens for rows and cells, which are not needed here.
+    """Return the rule of tables, without tokens for rows and cells, which are not needed here.
 
     The original rule decides whether a table begins, and the table ends at the same line.
     """
@@ -217,7 +217,7 @@ def _whole_table(table: _Rule) -> _Rule:
 
 
 def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The rule of headings between equals signs, as in MediaWiki."""
+    """Return the rule of headings between equals signs, as in MediaWiki."""
     begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
     if state.is_code_block(start) or not state.src.startswith("=", begin):
         return False
@@ -234,7 +234,7 @@ def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The rule of `$$ ... $$`, `\\[ ... \\]` and equation environments that fill whole lines."""
+    """Apply the rule of `$$ ... $$`, `\\[ ... \\]` and equation environments on whole lines."""
     first = state.bMarks[start] + state.tShift[start]
     opening = _OPENING.match(state.src, first, state.eMarks[start])
     if state.is_code_block(start) or not opening:

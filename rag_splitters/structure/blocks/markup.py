@@ -57,7 +57,7 @@ def _merged(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
 
 
 def _line_before(text: str, position: int) -> tuple[int, str]:
-    """The start and text of the line that ends before the line at `position`; ("" if too long)."""
+    """Return start and text of the line before the line at `position`; "" if it is too long."""
     start = text.rfind("\n", max(0, position - _LONGEST_LINE), max(0, position - 1)) + 1
     is_whole = start > 0 or position <= _LONGEST_LINE
     return start, text[start:position].rstrip() if is_whole else ""
@@ -79,7 +79,7 @@ _RST_MARKS = (
 
 
 def _rst(text: str) -> list[Block]:
-    """Sections by their underlines, whose levels follow the order of their first use."""
+    """Return sections by their underlines, whose levels follow the order of their first use."""
     levels: dict[tuple[str, bool], int] = {}
     headings: list[Block] = []
     end = 0
@@ -101,7 +101,7 @@ def _rst(text: str) -> list[Block]:
 
 
 def _rst_code(text: str) -> Iterator[Block]:
-    """The literal blocks, and the code of directives with them."""
+    """Yield the literal blocks, and the code of directives with them."""
     end = 0
     for opening in _RST_CODE.finditer(text):
         body = _indented(len(opening[1].expandtabs())).match(text, opening.end())
@@ -141,7 +141,7 @@ _ADOC_LABEL = re.compile(r"\[.*\]\Z|\.[^\s.].*\Z")  # attributes or a title
 
 
 def _asciidoc(text: str) -> list[Block]:
-    """Headings outside of delimited blocks, and the listings, literals and tables among these."""
+    """Find headings outside of delimited blocks, and the listings, literals and tables in these."""
     lines = list(_ADOC_LINE.finditer(text))
     last = {_delimiter(line): line.start() for line in lines if line[3]}
     blocks: list[Block] = []
@@ -182,7 +182,7 @@ def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> lis
 
 
 def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
-    """The heading above an underline of about its length, as in old documents."""
+    """Return the heading above an underline of about its length, as in old documents."""
     start, title = _line_before(text, line.start())
     mark, length = line[3][0], len(line[3])
     if mark not in "=-~^+" or abs(len(title) - length) > 2 or not title[:1].isalnum():
@@ -221,7 +221,7 @@ _TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}",
 
 
 def _latex(text: str) -> list[Block]:
-    """The title and the sections, and verbatim code, formulas and tables."""
+    """Return the title and the sections, and verbatim code, formulas and tables."""
     parts = list(_environments(text))
     matches = list(_TEX_HEADING.finditer(text))
     used = [name for name in _SECTIONING if any(match[1] == name for match in matches)]
@@ -286,7 +286,7 @@ _PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\
 
 
 def _man(text: str) -> list[Block]:
-    """The name, sections and subsections of a page, in troff or as printed."""
+    """Return the name, sections and subsections of a page, in troff or as printed."""
     headings = []
     for match in _TROFF_HEADING.finditer(text):
         level = {"T": 1, "D": 1}.get(match[1][0], 2 if match[1][1] in "Hh" else 3)
@@ -326,7 +326,7 @@ def _troff_code(text: str) -> Iterator[Block]:
 
 
 def _mail(text: str) -> list[Block]:
-    """The first line of each mail, as a heading with the subject, and the rest of its headers."""
+    """Find the first line of each mail, a heading with the subject, and the rest of its headers."""
     blocks: list[Block] = []
     for start, end, subject in mail_headers(text):
         end = trim_space(text, start, end)
@@ -343,7 +343,7 @@ _ENTRY = re.compile(r"^\S.*(?:\n[ \t]+\S.*)*", re.MULTILINE)
 
 
 def _log(text: str) -> list[Block]:
-    """The entries: each line with the indented lines below it."""
+    """Return the entries: each line with the indented lines below it."""
     entries = ((entry.start(), entry.end()) for entry in _ENTRY.finditer(text))
     return [
         Block("paragraph", start, trim_space(text, start, end), 0, "", 1) for start, end in entries
@@ -373,7 +373,7 @@ MARKUP: dict[TextFormat, Markup] = {
 
 
 def marked_parts(text: str, format: TextFormat) -> list[Block]:
-    """The headings, code, formulas and tables of a text in one of the formats of `MARKUP`.
+    """Return the headings, code, formulas and tables of a text in one of the formats of `MARKUP`.
 
     >>> text = "Tea\\n===\\n\\nBoil::\\n\\n    Title\\n    ====="
     >>> [(block.kind, block.title) for block in marked_parts(text, "rst")]

@@ -62,7 +62,7 @@ def with_paragraphs(
 def _paragraphs(
     text: str, position: int, stop: int, breaks: re.Pattern[str] | None, group: int
 ) -> Iterator[Block]:
-    """The paragraphs and list items of a part of the text."""
+    """Yield the paragraphs and list items of a part of the text."""
     if not text[position:stop].strip():
         return
     lines = [match.span(1) for match in _LINE.finditer(text, position, stop)]
@@ -218,7 +218,7 @@ def _heading(text: str, start: int, end: int, level: int, title: str) -> Block:
 
 
 def _short_lines(text: str) -> Iterator[_Line]:
-    """The lines that are short enough for a heading, and not blank."""
+    """Yield the lines that are short enough for a heading, and not blank."""
     before = ""
     matches = iter(_LINE.finditer(text))
     match = next(matches, None)
@@ -243,7 +243,7 @@ def _underlined(line: _Line) -> int:
 
 
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
-    """The level of the heading in this line, if it is one by its words, capitals or marks."""
+    """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
     content, width = line.text, line.end - line.start
     if content[0] == "=" and (wiki := wiki_heading(content)):
         return wiki[0]
@@ -287,7 +287,7 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
-    """The line as a heading, if its number and its words allow it."""
+    """Return the line as a heading, if its number and its words allow it."""
     if line.text[0] in "IVXLC" and (roman := _ROMAN_NUMBER.match(line.text)):
         is_alone = is_first and not line.after.strip()
         return _Numbered((roman_value(roman[1]),), line, True) if is_alone else None

@@ -31,7 +31,7 @@ class Node:
 
 
 def sections(blocks: Sequence[Block]) -> list[Node]:
-    """The document and its sections, each before its subsections.
+    """Return the document and its sections, each before its subsections.
 
     A heading with no text of its own belongs to its first subsection.
     """

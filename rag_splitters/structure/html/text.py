@@ -295,7 +295,7 @@ class _Writer:
 
 
 def _width(row: Row) -> int:
-    """The number of columns of a row."""
+    """Return the number of columns of a row."""
     return max((cell.column + cell.width for cell in (*row.cells, *row.carried)), default=0)
 
 

@@ -95,14 +95,14 @@ class Cutter:
         return spans + (self._as_text(self.positions[bare], self._end(first)) if bare >= 0 else [])
 
     def _reach(self, start: int, first: int, guess: int) -> int:
-        """The row before which a chunk from `start` ends, or `first` if that row does not fit."""
+        """Return the row before which a chunk from `start` ends; `first` if that does not fit."""
         content, fits = self.writer.content, self._fits
         limit = min(self.limit, len(self.table.rows) - start)
         reach = start + _largest(lambda count: fits(content(start, start + count)), limit, guess)
         return max(reach, first)
 
     def _balance(self, start: int, first: int, stop: int) -> int:
-        """The row before which to end, so that the last chunk is not much shorter than this one."""
+        """Return the row before which to end, so that the last chunk is not much shorter."""
         total = len(self.table.rows)
         if self.overlap or self.is_limited or not 0 < total - stop < (stop - start) // 2:
             return stop
@@ -112,7 +112,7 @@ class Cutter:
         return middle if fits else stop
 
     def _again(self, start: int, stop: int) -> int:
-        """The first row that the chunk after `stop` repeats, as many as fit in the overlap."""
+        """Return the first row that the chunk after `stop` repeats: as many as the overlap has."""
         if not self.overlap:
             return stop
         begin = stop
@@ -125,7 +125,7 @@ class Cutter:
         return begin
 
     def _header(self, end: int) -> list[Span]:
-        """Chunks of the header alone, up to `end`."""
+        """Return chunks of the header alone, up to `end`."""
         start = self.table.start
         content = self.writer.header().strip()
         if content and self._fits(content):
@@ -134,7 +134,7 @@ class Cutter:
         return self._as_text(start, end)
 
     def _cut_row(self, index: int) -> list[Span]:
-        """One row, cut by cells under their labels; [] if not even that fits.
+        """Return one row, cut by cells under their labels; [] if not even that fits.
 
         Cells that reach into the row from above are included next to its own cells if they fit.
         """
@@ -186,7 +186,7 @@ class Cutter:
         return whole and bool(self._cut_row(0))
 
     def _inside(self, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
-        """One cell, cut as text under its label; [] if the label leaves no room."""
+        """Return one cell, cut as text under its label; [] if the label leaves no room."""
         excerpt = self.table.excerpt(cell)
 
         def content(piece: str) -> str:
@@ -209,7 +209,7 @@ class Cutter:
         ]
 
     def _label(self, cell: Cell, content: str) -> str:
-        """The label above a cell, shortened to half of the room if both do not fit."""
+        """Return the label above a cell, shortened to half of the room if both do not fit."""
         label = self._names(cell)
         if self._fits(self.writer.part([label], [content])):
             return label
@@ -231,17 +231,17 @@ class Cutter:
         return self._length(content) <= self.size
 
     def _length(self, content: str) -> int:
-        """The length of this content, in the unit of the sizes."""
+        """Return the length of this content, in the unit of the sizes."""
         return self._sizer(content).length(0, len(content))
 
     def _end(self, stop: int) -> int:
-        """The end of the row before `stop`, with everything between it and the next row."""
+        """Return the end of the row before `stop`, with everything between it and the next row."""
         if stop == len(self.positions):
             return self.table.end
         return trim_space(self.text, self.positions[stop - 1], self.positions[stop])
 
     def _begins(self, index: int, cells: Sequence[Cell]) -> list[int]:
-        """The start of each cell's part of the row, and the end of the last part.
+        """Return the start of each cell's part of the row, and the end of the last part.
 
         The part of a cell that reaches into the row from above is empty.
         """
@@ -253,7 +253,7 @@ class Cutter:
         return [self.positions[index] if each == first else each for each in reversed(begins)]
 
     def _carried(self, row: Row) -> list[Cell]:
-        """The cells of rows above that reach into this one, except those too big for a chunk."""
+        """Return cells of rows above that reach into this one, except those too big for a chunk."""
         for cell in row.carried:
             if cell.begin not in self._fitting:
                 part = self.writer.part([""], [self.writer.cell(cell)])
@@ -281,7 +281,7 @@ class Cutter:
         content: str,
         labels: Sequence[str] | None = None,
     ) -> Span:
-        """A chunk of the rows from `first` to before `stop`, of the columns with these labels."""
+        """Return a chunk of the rows from `first` to before `stop`, with these columns."""
         start = skip_space(self.text, start)
         same = content == self.text[start:end]
         metadata = self._metadata(first, stop, labels)
@@ -290,7 +290,7 @@ class Cutter:
     def _metadata(
         self, first: int, stop: int, labels: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The metadata of a chunk of these rows, or of the header if there are none."""
+        """Return the metadata of a chunk of these rows, or of the header if there are none."""
         metadata: dict[str, Any] = {}
         if stop > first:
             metadata |= {"row_start": first + 1, "row_end": stop}

@@ -82,14 +82,14 @@ class Table(ABC):
 
     @abstractmethod
     def cells(self, row: Row) -> Sequence[Cell]:
-        """The row's own cells, from left to right."""
+        """Return the row's own cells, from left to right."""
 
     def escape(self, cell: Cell) -> str:
-        """The two characters of which the second one is meant in a cell, or ""."""
+        """Return the two characters of which the second one is meant in a cell, or ""."""
         return ""
 
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
-        """The replacements that turn a cell's markup into its plain text."""
+        """Return the replacements that turn a cell's markup into its plain text."""
         escape = self.escape(cell)
         position = self.text.find(escape, cell.start, cell.end) if escape else -1
         while position >= 0:
@@ -97,12 +97,12 @@ class Table(ABC):
             position = self.text.find(escape, position + 2, cell.end)
 
     def plain(self, cell: Cell) -> str:
-        """A cell's plain text."""
+        """Return a cell's plain text."""
         escape, value = self.escape(cell), self.text[cell.start : cell.end]
         return value.replace(escape, escape[1]) if escape else value
 
     def excerpt(self, cell: Cell) -> Excerpt:
-        """A cell's plain text with positions, without the data of data URIs."""
+        """Return a cell's plain text with positions, without the data of data URIs."""
         replacements = list(self.replacements(cell))
         for data in data_in(self.text, cell.start, cell.end):
             if not any(low <= data[0] < high for low, high, _ in replacements):
@@ -110,7 +110,7 @@ class Table(ABC):
         return Excerpt.of(self.text, cell.start, cell.end, replacements)
 
     def values(self, row: Row) -> list[str]:
-        """The plain text of every column of a row. A wide cell is in each of its columns."""
+        """Return the plain text of every column of a row. A wide cell is in each of its columns."""
         values: list[str] = []
         for cell in (*self.cells(row), *row.carried):
             stop = cell.column + cell.width

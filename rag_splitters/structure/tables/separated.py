@@ -82,7 +82,7 @@ def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
 
 
 def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
-    """The table whose first record begins at `start`, if there is one."""
+    """Return the table whose first record begins at `start`, if there is one."""
     rows: list[Row] = []
     count = 0
     for row, fields in _records(text, start, end, delimiter):
@@ -141,7 +141,7 @@ def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bo
 
 
 def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[Row, int]]:
-    """The records from `start` on, each with its number of fields."""
+    """Yield the records from `start` on, each with its number of fields."""
     position = start
     while position < end:
         stop = _line_end(text, position, end)
@@ -160,7 +160,7 @@ def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[
 
 
 def _field(text: str, begin: int, end: int, delimiter: str) -> tuple[int, int, int]:
-    """The start and end of the content of the field at `begin`, and the end of the field."""
+    """Return the start and end of the content of the field at `begin`, and the end of the field."""
     if text.startswith('"', begin, end):
         quote = text.find('"', begin + 1, end)
         while quote >= 0 and text.startswith('"', quote + 1, end):

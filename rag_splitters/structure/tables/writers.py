@@ -43,25 +43,25 @@ class Writer(ABC):
         self._starts = list(accumulate((len(row) + step for row in rows), initial=0))
 
     def content(self, first: int, stop: int) -> str:
-        """The rows from `first` to before `stop`, under the header."""
+        """Return the rows from `first` to before `stop`, under the header."""
         low, high = self._starts[first], self._starts[stop] - len(self.joint)
         return self.head + self._body[low : max(low, high)] + self.foot
 
     def header(self) -> str:
-        """The header alone."""
+        """Return the header alone."""
         return self.head + self.foot
 
     def cell(self, cell: Cell) -> str:
-        """A cell's content, ready for `part`."""
+        """Return a cell's content, ready for `part`."""
         return without_data(self.escape(self.table.plain(cell)))
 
     def escape(self, value: str) -> str:
-        """A plain text, ready for `part`."""
+        """Return a plain text, ready for `part`."""
         return value
 
     @abstractmethod
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        """A few cells of one row under their columns' labels, which are plain text."""
+        """Return a few cells of one row under their columns' labels, which are plain text."""
 
     def _pad(self, values: list[str]) -> list[str]:
         """Fill up a row with empty values to the length of the header."""
@@ -200,7 +200,7 @@ class HtmlWriter(Writer):
         return f"{opening}{markup}{closing}"
 
     def _rebuilt(self, row: Row) -> str:
-        """The row with the cells that reach into it from above, at the beginning of a chunk."""
+        """Return a row with the cells that reach into it from above, to begin a chunk."""
         cells = sorted((*row.cells, *row.carried), key=lambda cell: cell.column)
         return "<tr>" + "".join(map(self._whole_cell, cells)) + "</tr>"
 
@@ -211,7 +211,7 @@ class HtmlWriter(Writer):
 
 
 def writer(table: Table, render: Render) -> Writer:
-    """The writer for this table and this way of writing."""
+    """Return the writer for this table and this way of writing."""
     if render == "json":
         return JsonWriter(table)
     if render == "markdown":
@@ -230,7 +230,7 @@ def _json(record: dict[str, str]) -> str:
 
 
 def _unique(labels: Sequence[str]) -> list[str]:
-    """The labels, made unique by adding numbers to repeated ones."""
+    """Return the labels, made unique by adding numbers to repeated ones."""
     counts: Counter[str] = Counter()
     unique: dict[str, None] = {}
     for label in labels:
@@ -243,6 +243,6 @@ def _unique(labels: Sequence[str]) -> list[str]:
 
 
 def _widened(table: Table) -> list[str]:
-    """The labels, with an empty one for each column beyond the header."""
+    """Return the labels, with an empty one for each column beyond the header."""
     widest = max((len(table.values(row)) for row in table.rows), default=0)
     return table.labels + [""] * (widest - len(table.labels))
