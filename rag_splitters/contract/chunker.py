@@ -17,6 +17,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.models.pickling import forget_answers
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks
@@ -204,6 +205,7 @@ class Chunker(BaseModel):
         Returns: a list of the chunks with text, start and end (code points), metadata and id. A
         notebook displays it as coloured text; `rag_splitters.show` does the same in a terminal.
         """
+        check_has(metadata or {}, "items", "metadata as a dictionary")
         source = Source(text, metadata or {}, id)
         new_id = ChunkIds(text, source.metadata, id).of
         chunks = Chunks(text=text)

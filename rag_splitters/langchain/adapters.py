@@ -16,6 +16,7 @@ from langchain_text_splitters import TextSplitter
 
 from rag_splitters.calls import Call
 from rag_splitters.errors import InputError, InputTypeError, OperationError
+from rag_splitters.langchain.documents import check_document
 from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
@@ -49,7 +50,11 @@ def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
 
 
 def to_entry(document: Document) -> Entry:
-    """Convert a document; the metadata is shared."""
+    """Convert a document; the metadata is shared.
+
+    Raises TypeError for anything that is not a document.
+    """
+    check_document(document)
     return Entry(document.page_content, document.metadata, document.id)
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.documents import Document
 
 from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.ids import ChunkIds
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import repeated_metadata
 from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
+
+
+def check_document(document: Any) -> None:
+    """Raise a TypeError for anything that is not a document, such as a bare text."""
+    expected = 'a LangChain Document, such as Document(page_content="...")'
+    check_has(document, "page_content", expected)
+
 
 _new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))
 

@@ -14,7 +14,7 @@ from typing_extensions import Self, override
 from rag_splitters import chunkers
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.langchain.documents import chunk_documents
+from rag_splitters.langchain.documents import check_document, chunk_documents
 from rag_splitters.langchain.options import (
     keep_separator,
     langchain_attribute,
@@ -183,10 +183,12 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
 
 
 def _sources(documents: Iterable[Document]) -> list[Source]:
-    return [
-        Source(document.page_content, document.metadata, document.id, number)
-        for number, document in enumerate(documents)
-    ]
+    """Return the texts of documents. Raises TypeError for anything that is not a document."""
+    sources: list[Source] = []
+    for number, document in enumerate(documents):
+        check_document(document)
+        sources.append(Source(document.page_content, document.metadata, document.id, number))
+    return sources
 
 
 class AgenticTextSplitter(chunkers.AgenticChunker, ChunkerTextSplitter):

@@ -82,8 +82,9 @@ def to_entry(document: BaseNode) -> Entry:
     It is identified by the id that the user set or, if it only has LlamaIndex's random id, by its
     text and metadata.
     """
+    text = text_of(document)
     identity = document.node_id if "id_" in document.model_fields_set else None
-    return Entry(text_of(document), document.metadata, identity)
+    return Entry(text, document.metadata, identity)
 
 
 def to_document(entry: Entry) -> Document:

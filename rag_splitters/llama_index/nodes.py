@@ -24,6 +24,7 @@ from llama_index.core.schema import (
 from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.ids import stable_uuid
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Span
 from rag_splitters.structure.stored_outline import repeated_metadata
 from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
@@ -47,7 +48,12 @@ _OWN = (
 
 
 def text_of(node: BaseNode) -> str:
-    """Return a node's text without its metadata."""
+    """Return a node's text without its metadata.
+
+    Raises TypeError for anything that is not a node, such as a bare text.
+    """
+    expected = 'a LlamaIndex Document or node, such as Document(text="...")'
+    check_has(node, "get_content", expected)
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral, Real
+from textwrap import shorten
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-from rag_splitters.errors import InputError
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.messages import unknown_parameter
 
 P = ParamSpec("P")
@@ -70,6 +71,17 @@ def check_length_function(value: LengthFunction) -> LengthFunction:
 def is_tokenizer(value: object) -> bool:
     """Whether it is a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer."""
     return any(hasattr(value, name) for name in ("encode_ordinary", "token_to_id", "tokenize"))
+
+
+def check_has(value: Any, attribute: str, expected: str) -> None:
+    """Raise a TypeError if something that a user passed is not what was expected.
+
+    Parameters:
+        attribute: an attribute that it has if it is.
+        expected: what it should be, and how to make one.
+    """
+    if not hasattr(value, attribute):
+        raise InputTypeError(f"expected {expected}, got {shorten(repr(value), 80)}")
 
 
 def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:

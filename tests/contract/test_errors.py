@@ -26,6 +26,8 @@ from rag_splitters import (
     TopicChunker,
 )
 from rag_splitters.chunkers.by_name import build_chunker
+from rag_splitters.errors import InputTypeError
+from rag_splitters.evaluation import compare
 from tests.support.cases import CASES
 
 
@@ -290,3 +292,34 @@ def test_errors_of_the_retrievers() -> None:
     start = "ParentDocumentRetriever got an unknown parameter 'childparser': did you mean 'child_p"
     retriever: Any = rag_splitters.llama_index.ParentDocumentRetriever
     assert message_of(lambda: retriever(childparser=1)).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: rag_splitters.langchain.RecursiveTextSplitter().split_documents(["a text"]),
+            "expected a LangChain Document, such as Document(page_content=\"...\"), got 'a text'",
+        ),
+        (
+            lambda: rag_splitters.langchain.parent_document_retriever().add_documents(["a text"]),
+            "expected a LangChain Document, such as Document(page_content=\"...\"), got 'a text'",
+        ),
+        (
+            lambda: rag_splitters.llama_index.parent_document_retriever().add_documents(["a text"]),
+            "expected a LlamaIndex Document or node, such as Document(text=\"...\"), got 'a text'",
+        ),
+        (
+            lambda: compare(RecursiveChunker(), ["a text"]),
+            "expected texts by name, such as {\"a.md\": text}, got ['a text']",
+        ),
+        (
+            lambda: RecursiveChunker().chunk("a text", metadata="a.md"),
+            "expected metadata as a dictionary, got 'a.md'",
+        ),
+    ],
+)
+def test_a_bare_text_in_place_of_a_document_is_named(call, message):
+    with pytest.raises(InputTypeError) as caught:
+        call()
+    assert str(caught.value) == message

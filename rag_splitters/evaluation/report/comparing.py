@@ -36,6 +36,7 @@ from rag_splitters.evaluation.measure.ranking import measure, rank
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
 from rag_splitters.models.clients import first_method
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 _SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
@@ -81,7 +82,8 @@ def compare(
     Returns: a `Report`, which prints as a table.
 
     Raises: ValueError if a question does not fit the documents, if a strategy gives no chunks, or
-    if a number is out of range; ModelError if the model fails.
+    if a number is out of range; TypeError if the documents have no names; ModelError if the model
+    fails.
 
     >>> from rag_splitters.models import HashingEmbeddings
     >>> documents = {"tale": "The lamp is in the hall. The cat is out."}
@@ -92,6 +94,7 @@ def compare(
     1.0
     """
     bar = partial(_progress, show=show_progress)
+    check_has(documents, "values", 'texts by name, such as {"a.md": text}')
     for question in questions:
         check_question(question, documents)
     if not any(text.strip() for text in documents.values()):
@@ -220,7 +223,9 @@ def named(strategies: Any) -> dict[str, Any]:
 
 
 def _is_strategy(value: Any) -> bool:
-    """Whether this is a single strategy; a pydantic model can be iterated, too."""
+    """Whether this is a single strategy, and not several; a pydantic model can be iterated, too."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return True  # if it is no strategy, cutting says so
     is_ours = isinstance(value, Chunker) or callable(value)
     return is_ours or first_method(value, *_SPLITS, *_RETRIEVES) is not None
 
