@@ -99,7 +99,7 @@ def cite(results: Iterable[Any]) -> list[Citation]:
 def quoted(answer: str, results: Iterable[Any]) -> list[Quotation]:
     """Find the passage that each quotation in an answer comes from.
 
-    Quotations stand between quotation marks, or in lines that begin with ">". They may differ from
+    Quotations are in quotation marks, or in lines that begin with ">". They may differ from
     the passage in white space, markup and capitals; what else differs is shown.
 
     Parameters:

@@ -24,7 +24,7 @@ def write_pages(results: Sequence[Document], folder: Path) -> Iterator[str]:
         if source.lower().endswith(".pdf"):
             by_source.setdefault(source, []).append(result)
     if not by_source:
-        yield "None of the results stands in a PDF, so no pages were written."
+        yield "None of the results comes from a PDF, so no pages were written."
     for number, (source, chunks) in enumerate(by_source.items(), 1):
         if not Path(source).exists():
             yield f"{source} is not there any more, so its pages were not written."

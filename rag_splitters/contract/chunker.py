@@ -224,8 +224,8 @@ class Chunker(BaseModel):
         """Cut a huge text, such as a log, from a file handle, in bounded memory.
 
         The chunks are those of `chunk(text, id=id, metadata=line_range(text))`: with the same
-        texts, positions, lines and ids. Only strategies can do this whose rules look at a bounded
-        part of the text around a chunk: "fixed_size", "sliding_window" and "token"; "recursive"
+        texts, positions, lines and ids. This works with strategies that look only at a limited
+        part of the text around each chunk: "fixed_size", "sliding_window" and "token"; "recursive"
         without `separators`, `language` and `min_chunk_size`; and "separator" without `chunk_size`
         and regular expressions.
 

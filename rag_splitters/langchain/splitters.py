@@ -99,7 +99,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         """Split texts, and return their chunks as documents with exact positions.
 
         Raises ValueError if there is not one metadata dictionary for each text, and TypeError for
-        metadata that are no dictionary.
+        metadata that are not a dictionary.
         """
         texts = list(texts)
         metadatas = list(metadatas or [{} for _ in texts])

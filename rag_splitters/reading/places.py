@@ -1,4 +1,4 @@
-"""Where chunks of a PDF stand on its pages, and the pages with these places marked."""
+"""Where chunks of a PDF are on its pages, and the pages with these places marked."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Languages of code and markup: each with its names, signs, grammar, definitions and separators.
 
-`LANGUAGES` is the only place that knows a language. Whoever adds one adds a record here.
+`LANGUAGES` is the only place that knows a language: to add one, add a record here.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ MIN_TOKENS = 200
 """The least that an answer may be limited to, so that there is room for labels and notes."""
 _LONGEST_TOKEN = 128  # characters; no token of cl100k_base has more
 _LONGEST_LABEL = 200  # characters
-_CUT = " … [cut here: expand shows what stands around a position]"
+_CUT = " … [cut here: expand shows the text around a position]"
 
 
 def fit(render: Callable[[int], str], count: int, max_tokens: int) -> str:

@@ -250,7 +250,7 @@ class _IndexTools:
         end: Annotated[int, _says("Where the passage ends, as search prints it.")],
         max_tokens: MaxTokens = 1000,
     ) -> str:
-        """Show what stands before a passage and after it, in whole sentences."""
+        """Show the text before and after a passage, in whole sentences."""
         entry = await self._read(self._index._filtered_stores(), document)
         text, room = entry.text, (max_tokens - MIN_TOKENS // 2) // 2
         if not 0 <= start <= end <= len(text):

@@ -448,7 +448,7 @@ def test_query_says_which_pages_it_cannot_write(folder: Path) -> None:
     told = run("query", "idx", "green tea", "--pages", "out").stderr
     assert "tea.pdf is not there any more, so its pages were not written." in told
     told = run("query", "idx", "coffee", "--pages", "out", "--min-score", "0.5").stderr
-    assert "None of the results stands in a PDF" in told
+    assert "None of the results comes from a PDF" in told
 
 
 def test_pdf_with_a_password_gives_one_line(folder: Path) -> None:

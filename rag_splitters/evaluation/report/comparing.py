@@ -225,7 +225,7 @@ def named(strategies: Any) -> dict[str, Any]:
 def _is_strategy(value: Any) -> bool:
     """Whether this is a single strategy, and not several; a pydantic model can be iterated, too."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        return True  # if it is no strategy, cutting says so
+        return True  # cutting raises an error if it is not a strategy
     is_ours = isinstance(value, Chunker) or callable(value)
     return is_ours or first_method(value, *_SPLITS, *_RETRIEVES) is not None
 
