@@ -121,7 +121,7 @@ class _Reader:
             self._closed(tag)
 
     def element(self, element: Element, index: int) -> bool:
-        """Process an element, given the index of the tag after its own, unless it is not a block."""
+        """Process an element, unless it is not a block; `index` is that of the tag after it."""
         if element.name in HEADINGS:
             return self._whole_heading(element, index)
         if element.name == "head":
