@@ -19,6 +19,7 @@ from rag_splitters.text.boundaries import (
     sentences,
     words,
 )
+from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Structure, Unbreakable
@@ -138,6 +139,23 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
     return Unbreakable((start, end + 1) for start, end in zip(starts, ends, strict=True)).guard
 
 
+def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
+    """Return the rule of leads for blocks: the last lines of code or a table do not lead away.
+
+    The line before the end of a delimited block looks like a heading that is underlined.
+    """
+    starts = [block.start for block in blocks]
+
+    def leads_start(text: str, low: int, cut: int) -> int:
+        start = lead_start(text, low, cut)
+        block = blocks[max(bisect_left(starts, start + 1) - 1, 0)] if start < cut else None
+        if block and block.start < start < block.end <= cut and block.kind not in _PROSE:
+            return cut
+        return start
+
+    return leads_start
+
+
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
 
 
@@ -180,6 +198,7 @@ def pack_blocks(
     """
     structure = Structure(
         text,
+        keep_with_next=_keep_with_next(blocks),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
     )
