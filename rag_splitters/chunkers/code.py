@@ -30,8 +30,8 @@ class CodeChunker(SizedChunker):
     Use it for repositories, code from notebooks, and configuration files. A definition keeps its
     decorators, its attributes and the comments directly above it, and a signature that fits is not
     cut. A chunk keeps the indentation of its first line if that fits. tree-sitter parses bash, C,
-    C++, C#, CSS, Go, HTML, Java, JavaScript, JSON, PHP, Python, Ruby, Rust, SQL, TOML, TypeScript
-    (and TSX) and YAML. No network is needed.
+    C++, C#, CSS, Go, HCL (Terraform), HTML, Java, JavaScript, JSON, PHP, Python, Ruby, Rust, SQL,
+    Swift, TOML, TypeScript (and TSX) and YAML. No network is needed.
 
     Other languages, and texts with errors in more than a fifth of their length, are cut at the
     separators of `RecursiveChunker` for the language. The metadata `fallback` says why: "unknown

@@ -711,7 +711,7 @@ _MARKUP: dict[str, TextKind] = {
     ),
     "code": TextKind(
         "code",
-        "ini cfg conf properties mk cmake gradle groovy dart zig nim clj erl fs vb vue svelte tf "
+        "ini cfg conf properties mk cmake gradle groovy dart zig nim clj erl fs vb vue svelte "
         "nix bat cmd awk sed diff patch",
         names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env",
         interpreters="make awk",

@@ -344,6 +344,17 @@ LANGUAGES: dict[str, Language] = {
         grammar="tree_sitter_toml",
         definitions="table table_array_element",
     ),
+    "hcl": Language(
+        "tf tfvars hcl",
+        "terraform tf",
+        signs=Signs(
+            "resource data variable output provider module terraform locals",
+            r"(?:resource|data) \"[\w-]+\" \"[\w-]+\" \{$",
+            r"(?:variable|output|provider|module) \"[\w-]+\" \{$|(?:terraform|locals) \{$",
+        ),
+        grammar="tree_sitter_hcl",
+        definitions="block",
+    ),
     "cobol": Language(
         "cob cbl",
         separators=_lines(
@@ -428,6 +439,9 @@ LANGUAGES: dict[str, Language] = {
     ),
     "swift": Language(
         "swift",
+        grammar="tree_sitter_swift",
+        definitions="class_declaration protocol_declaration function_declaration init_declaration "
+        "protocol_function_declaration",
         separators=_lines("class|struct|enum|protocol|extension", "func|init", "let|var", _FLOW),
         signatures="keywords",
     ),

@@ -17,6 +17,7 @@ from rag_splitters.text.lines import with_line_feeds
 
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
 _MAX_PATH = 32  # definitions nested deeper have no name
+_LONGEST_NAME = 200
 _INDENT = 200  # cuts inside a line count only after this column, as in minified code
 
 # Nodes before a definition that belong to it, in addition to comments.
@@ -202,6 +203,8 @@ class _Reader:
     def _sign(self, node: Any, depth: int, line: int, start: int) -> None:
         """Record the signature of a definition in this line whose comments begin at `start`."""
         body = node.child_by_field_name("body")
+        if body is None and node.type == "block":
+            body = next((each for each in node.children if each.type == "body"), None)
         if body is None and (value := node.child_by_field_name("value")):
             body = value.child_by_field_name("body")
         if body is None and node.child_by_field_name("parameters") is None:
@@ -219,6 +222,11 @@ class _Reader:
 
     def _name(self, node: Any) -> str:
         """Return the name of a definition, or "" if it has none."""
+        if node.type == "block":  # of HCL: its type and labels
+            body = next(each for each in node.children if each.type == "block_start")
+            return " ".join(self.text[node.start_byte : body.start_byte].split())[:_LONGEST_NAME]
+        if node.type == "init_declaration":
+            return "init"
         if node.type == "variable_declarator":
             value = node.child_by_field_name("value")
             if value is None or value.type not in _FUNCTIONS:
@@ -237,8 +245,8 @@ class _Reader:
             name_node = inner
         if name_node is None:
             return ""
-        name = self.text[name_node.start_byte : min(name_node.end_byte, name_node.start_byte + 200)]
-        return " ".join(name.split()).strip("\"'")
+        end = min(name_node.end_byte, name_node.start_byte + _LONGEST_NAME)
+        return " ".join(self.text[name_node.start_byte : end].split()).strip("\"'")
 
     def _result(self) -> Syntax:
         """Return the syntax, with sorted cuts and definitions extended to the ends of lines."""
@@ -284,7 +292,9 @@ def _is_docstring(node: Any) -> bool:
 _PROBE = 8_000  # characters to parse first, to see whether the text is code at all
 _MAX_OPEN = 400  # "<" in one statement; ":" in a selector of CSS
 _MAX_UNCLOSED = 4_000_000  # characters to read for comments that are never closed
-_COMMENTED = frozenset("c cpp csharp css go java javascript php rust sql tsx typescript".split())
+_COMMENTED = frozenset(
+    "c cpp csharp css go hcl java javascript php rust sql swift tsx typescript".split()
+)
 
 _BUFFERS: list[bytearray] = []  # not in use by any thread
 
