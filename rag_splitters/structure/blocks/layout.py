@@ -30,6 +30,7 @@ _COARSE = 4
 
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
+_DELIMITED = _LINED | {"quote", "table"}
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
@@ -140,7 +141,7 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
 
 
 def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
-    """Return the rule of leads for blocks: the last lines of code or a table do not lead away.
+    """Return the rule of leads for blocks: the last lines of code, a quote or a table are none.
 
     The line before the end of a delimited block looks like a heading that is underlined.
     """
@@ -149,7 +150,7 @@ def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
     def leads_start(text: str, low: int, cut: int) -> int:
         start = lead_start(text, low, cut)
         block = blocks[max(bisect_left(starts, start + 1) - 1, 0)] if start < cut else None
-        if block and block.start < start < block.end <= cut and block.kind not in _PROSE:
+        if block and block.start < start < block.end <= cut and block.kind in _DELIMITED:
             return cut
         return start
 
