@@ -386,15 +386,18 @@ class _Packer:
         return whole if begin < whole < cut and at_cluster(self.text, begin, whole) else cut
 
     def merge_small(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Merge each chunk below `min_size` with the one before if both fit together."""
+        """Merge each chunk below `min_size` with the one before or, else, the next, if both fit."""
         merged: list[Piece] = []
+        was_small = False
         for start, own, end in pieces:
-            is_small = bool(merged) and self.measure.length(start, end) < self.min_size
-            first = merged[-1][0] if is_small and own not in self.apart else -1
-            if first >= 0 and self.measure.length(first, end) <= self.size:
-                merged[-1] = (first, merged[-1][1], end)
+            is_small = self.measure.length(start, end) < self.min_size
+            may_merge = bool(merged) and (is_small or was_small) and own not in self.apart
+            if may_merge and self.measure.length(merged[-1][0], end) <= self.size:
+                merged[-1] = (merged[-1][0], merged[-1][1], end)
+                is_small = self.measure.length(merged[-1][0], end) < self.min_size
             else:
                 merged.append((start, own, end))
+            was_small = is_small
         return merged
 
     def merge_last(self, pieces: list[Piece]) -> list[Piece]:

@@ -329,6 +329,13 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
 
 
+def test_a_tiny_introduction_joins_the_beginning_of_a_section_that_does_not_fit() -> None:
+    rows = "\n".join(f"    step {number} of the long recipe" for number in range(40))
+    text = f"# Tea\n\nIn short.\n\n## Steps\n\n{rows}"
+    first = ContentAwareChunker(chunk_size=800).chunk(text)[0]
+    assert first.text.startswith("# Tea\n\nIn short.\n\n## Steps\n\n    step 0")
+
+
 def test_tiny_subsections_join_the_next_ones_below_the_same_heading() -> None:
     text = (
         "# http\n\nA client.\n\n## Name\n\nhttp\n\n## Synopsis\n\nhttp [URL]\n\n## Description\n\n"
