@@ -26,7 +26,7 @@ from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
-from rag_splitters.parent_child.vectors import Change, Vectors
+from rag_splitters.parent_child.vectors import Draft, Vectors
 from rag_splitters.parent_child.writing import Docstore, Turn
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
@@ -277,10 +277,10 @@ class VectorStoreChildren(ChildStore):
         embeddings = self._vectorstore.embeddings
         return self._model_name or ("" if embeddings is None else describe_model(embeddings))
 
-    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
-        written = [child for each in changes for child in each.new_children]
+    async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
+        written = [child for each in drafts for child in each.new_children]
         for batch in batched(written, self.batch_size):
-            await turn.docstore.confirm()
+            await turn.confirm()
             converted = [
                 Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)
                 for c in batch

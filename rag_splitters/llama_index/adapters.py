@@ -45,7 +45,7 @@ from rag_splitters.parent_child.results import (
     without_matches,
 )
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
-from rag_splitters.parent_child.vectors import Change, Vectors
+from rag_splitters.parent_child.vectors import Draft, Vectors
 from rag_splitters.parent_child.writing import Docstore, Turn
 from rag_splitters.text.sources import copy_metadata
 
@@ -308,13 +308,13 @@ class VectorStoreChildren(ChildStore):
         self.filter_keys = frozenset(_filter_keys(filters))
         self.smoothing = smoothing
 
-    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
+    async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
         """Write children; old ones are removed first, as not every store replaces them."""
         rows = [
-            (child, each.vectors[child.id or ""]) for each in changes for child in each.new_children
+            (child, each.vectors[child.id or ""]) for each in drafts for child in each.new_children
         ]
         for batch in batched(rows, self.batch_size):
-            await turn.docstore.confirm()
+            await turn.confirm()
             nodes = [
                 TextNode(
                     id_=child.id or "",

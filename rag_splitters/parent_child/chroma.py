@@ -18,7 +18,7 @@ from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import EDITION_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
-from rag_splitters.parent_child.vectors import Change, Vectors, select_diverse
+from rag_splitters.parent_child.vectors import Draft, Vectors, select_diverse
 from rag_splitters.parent_child.writing import Turn
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -185,27 +185,30 @@ class ChromaChildren(ChildStore):
         if "hnsw:space" not in metadata and not metadata.items() >= labels.items():
             await self._call(self._collection.modify, metadata={**metadata, **labels})
 
-    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
+    async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
         """Write in batches that Chroma takes; each child says in which turn it was written."""
-        rows = [
-            (child, each.vectors[child.id or ""]) for each in changes for child in each.new_children
-        ]
-        for pairs in batched(rows, self.batch_size):
-            await turn.docstore.confirm()
+
+        def written(draft: Draft, child: Entry) -> dict[str, Any]:
+            old_keys = () if draft.old is None else draft.old.child_keys  # which Chroma would keep
+            return dict.fromkeys(old_keys) | child.metadata | {EDITION_KEY: turn.number}
+
+        new = [(child, draft) for draft in drafts for child in draft.new_children]
+        for pairs in batched(new, self.batch_size):
+            await turn.confirm()
             await self._call(
                 self._collection.upsert,
                 ids=[child.id for child, _ in pairs],
-                embeddings=_fast_rows([vector for _, vector in pairs]),
+                embeddings=_fast_rows([draft.vectors[child.id or ""] for child, draft in pairs]),
                 documents=[without_surrogates(child.text) for child, _ in pairs],
-                metadatas=[child.metadata | {EDITION_KEY: turn.number} for child, _ in pairs],
+                metadatas=[written(draft, child) for child, draft in pairs],
             )
-        updated = [child for each in changes for child in each.updated_children]
-        for batch in batched(updated, self.batch_size):
-            await turn.docstore.confirm()
+        updated = [(child, draft) for draft in drafts for child in draft.updated_children]
+        for pairs in batched(updated, self.batch_size):
+            await turn.confirm()
             await self._call(
                 self._collection.update,
-                ids=[child.id for child in batch],
-                metadatas=[child.metadata | {EDITION_KEY: turn.number} for child in batch],
+                ids=[child.id for child, _ in pairs],
+                metadatas=[written(draft, child) for child, draft in pairs],
             )
 
     async def read_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:

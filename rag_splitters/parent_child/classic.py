@@ -8,13 +8,12 @@ imported: each parent becomes a document with its key as id.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import partial
 
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.identity import classic_children, ensure_identity
-from rag_splitters.parent_child.indexing import add, check_refusals
+from rag_splitters.parent_child.indexing import add, check_refusals, remove_rows
 from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
 from rag_splitters.parent_child.stores import Stores
 
@@ -48,16 +47,10 @@ async def import_classic(stores: Stores) -> list[str]:
             child.text: vectors[name] for name, child in stored if child and name in vectors
         }
         check_refusals(await add(stores, documents.values(), own_vectors=own_vectors), imported)
-        remove = partial(_remove, parents=list(documents), children=children)
+        remove = partial(remove_rows, children=children, removed=list(documents))
         await stores.in_turn(identity.id, remove)
         imported += documents
     return imported
-
-
-async def _remove(stores: Stores, parents: Sequence[str], children: Sequence[str]) -> None:
-    await stores.docstore.confirm()
-    await stores.children.remove(children)
-    await stores.docstore.write([], parents)
 
 
 async def _list_children(stores: Stores) -> dict[str, list[str]]:

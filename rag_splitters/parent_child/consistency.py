@@ -27,6 +27,7 @@ from rag_splitters.parent_child.indexing import (
     find_documents,
     has_metadata,
     remove_documents,
+    remove_rows,
 )
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
@@ -181,7 +182,7 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
         report.documents += len(group)
         parents.update(each for record in records for each in record.all_parents)
         children.update(each for record in records for each in record.all_children)
-        report.unfinished += [record.identity for record in records if record.pending]
+        report.unfinished += [each.identity for each in records if not each.is_finished]
         losses = await find_losses(stores, [each for each in records if each.is_complete], stored)
         report.without_parents += losses.parents
         report.without_children += losses.children
@@ -200,9 +201,8 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
     if repair:
         if not remove_most:
             _check_removal(report, len(children))
-        await stores.docstore.confirm()
-        await stores.children.remove(report.orphans or [])
-        await stores.docstore.write([], [*unreadable, *report.stray_parents])
+        removed = [*unreadable, *report.stray_parents]
+        await remove_rows(stores, report.orphans or [], removed=removed)
     return report
 
 
@@ -261,9 +261,9 @@ async def _repair_documents(stores: Stores, identities: Sequence[str]) -> dict[s
     Returns the documents for which that fails, and why.
     """
     records = [each for each in await stores.read_records(identities) if each is not None]
-    unfinished = [record.identity for record in records if not record.has_version]
+    unfinished = [record.identity for record in records if not record.digest]
     await remove_documents(stores, unfinished)
-    staying = [record for record in records if record.has_version]
+    staying = [record for record in records if record.digest]
     documents = await stores.read_documents(staying)
     failed = {
         record.identity: "a part of its text in the docstore is lost: add it again"

@@ -6,18 +6,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag_splitters.ids import chunk_id
+from rag_splitters.ids import chunk_id, source_identity, stable_uuid
 from rag_splitters.parent_child.records import (
+    FORMAT,
     PLACE_KEYS,
     POSITION_KEYS,
     REPRESENTS_KEY,
     SOURCE_KEY,
-    Draft,
     Entry,
+    Record,
+    cut_parts,
+    fingerprint,
     flatten_metadata,
+    metadata_hash,
 )
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.vectors import Draft, embedded_text
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.origin import PLACES, places_of
 from rag_splitters.text.sources import copy_metadata
@@ -51,6 +56,8 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
     ]
     if stores.representations is not None:
         await _add_representations(stores, stores.representations, drafts)
+    for draft in drafts:
+        draft.record = _make_record(stores, draft)
     return drafts
 
 
@@ -73,6 +80,46 @@ async def _add_representations(
                 Entry(text, metadata, chunk_id(name, number, number, text), piece.context)
                 for number, text in enumerate(own)
             )
+
+
+def _make_record(stores: Stores, draft: Draft) -> Record:
+    """Return the record that a document has once it is written.
+
+    Its digest stays the same as long as nothing about the document changes. It is made of the
+    document's text and metadata, the ids and metadata of all that it is cut into, and the settings
+    of the index. The ids are made of positions and texts, so they stand for the splitters.
+    """
+    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
+    source, parents, children = draft.source, draft.parents, draft.children
+    spans = tuple(_span_in(source, parent) for parent in parents)
+    rest = cut_parts(source.text, [span for span in spans if span is not None])
+    record = Record(
+        identity=draft.identity,
+        rest=rest,
+        metadata=source.metadata,
+        parents=tuple(parent.id or "" for parent in parents),
+        spans=spans,
+        children=tuple(child.id or "" for child in children),
+        child_keys=tuple(sorted({key for child in children for key in child.metadata})),
+        texts=tuple(fingerprint(embedded_text(child)) for child in children),
+        details=tuple(metadata_hash(child.metadata) for child in children),
+        representations=tuple(draft.representations),
+        settings=f"{settings} {stores.children.model}",
+        checksum=fingerprint(rest),
+        metadata_hashes=tuple(metadata_hash(each.metadata) for each in (source, *parents)),
+    )
+    content = source_identity(source.text, source.metadata)
+    chunks = (*record.parents, "", *record.children, *record.details)
+    keys_of_pieces = [key for key, _ in draft.representations]
+    return replace(record, digest=stable_uuid(settings, content, *chunks, *keys_of_pieces))
+
+
+def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
+    """Return which part of the document the parent is; None if its text is another one."""
+    if parent.span is None:
+        return None
+    start, end = parent.span[0] - source.offset, parent.span[1] - source.offset
+    return (start, end) if start >= 0 and source.text[start:end] == parent.text else None
 
 
 def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str], str]]:

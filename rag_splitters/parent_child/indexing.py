@@ -16,16 +16,12 @@ from functools import partial
 
 from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.ids import source_identity, stable_uuid
+from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
-from rag_splitters.parent_child.errors import (
-    LockLostError,
-    MissingParentsError,
-    RefusedDocumentsError,
-)
+from rag_splitters.parent_child.errors import MissingParentsError, RefusedDocumentsError
 from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.identity import (
     INDEX_LABEL,
@@ -37,28 +33,17 @@ from rag_splitters.parent_child.identity import (
 from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
-    FORMAT,
-    Draft,
     Entry,
     Identity,
     Record,
     check_values,
-    checksum,
-    cut_parts,
-    encode_sorted,
-    fingerprint,
     is_chunk_id,
     is_own_parent,
-    parent_row,
     record_key,
 )
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.vectors import (
-    Change,
-    VectorsByText,
-    embedded_text,
-)
+from rag_splitters.parent_child.vectors import Draft, VectorsByText
 
 _GROUP_DOCUMENTS = 512
 
@@ -180,142 +165,102 @@ async def _add_drafts(
         draft.identity: Outcome(draft.identity, existed=bool(old and old.digest), was_written=False)
         for draft, old in zip(drafts, records, strict=True)
     }
-    changes = await _find_changes(stores, drafts, records, always=always)
-    if not changes:
-        return outcomes
     own_vectors = dict(own_vectors or {})
-    await stores.children.embed(changes, own_vectors)
-    rows = (row for change in changes for row in change.vectors.values())
+    changed = await _embed_changed(stores, drafts, records, own_vectors, always=always)
+    if not changed:
+        return outcomes
+    rows = (row for draft in changed for row in draft.vectors.values())
     identity = await ensure_identity(stores, next((len(row) for row in rows), None))
 
-    async def write(held: Stores) -> list[Change]:
-        keys = [record_key(change.draft.identity) for change in changes]
+    async def write(held: Stores) -> list[Draft]:
+        keys = [record_key(draft.identity) for draft in changed]
         revision, *rows = await held.docstore.read([REVISION_KEY, *keys])
-        current = await _recheck(held, changes, rows, own_vectors, always=always)
+        pairs = list(zip(changed, map(Record.from_row, rows), strict=True))
+        current = [draft for draft, record in pairs if draft.old == record]
+        others = [pair for pair in pairs if pair[0].old != pair[1]]
+        if others:  # another writer has changed them meanwhile
+            again, records = zip(*others, strict=True)
+            current += await _embed_changed(held, again, records, own_vectors, always=always)
         if current:
             await _write(held, current, revision_from_row(revision))
         return current
 
-    for change in await stores.in_turn(identity.id, write):
-        name = change.draft.identity
+    for draft in await stores.in_turn(identity.id, write):
+        name, old = draft.identity, draft.old
         if stores.representations is not None:
-            stores.representations.forget(key for key, _ in change.draft.representations)
-        outcomes[name] = Outcome(
-            name, existed=bool(change.old and change.old.digest), was_written=True
-        )
+            stores.representations.forget(key for key, _ in draft.representations)
+        outcomes[name] = Outcome(name, existed=bool(old and old.digest), was_written=True)
     return outcomes
 
 
-async def _recheck(
-    stores: Stores,
-    changes: Sequence[Change],
-    rows: Sequence[Entry | None],
-    own_vectors: VectorsByText,
-    *,
-    always: bool,
-) -> list[Change]:
-    """Return what has to be written now that nobody else writes.
-
-    Documents that another writer has changed meanwhile are compared and embedded again, with the
-    vectors that there are.
-    """
-    records = [Record.from_row(row) for row in rows]
-    pairs = list(zip(changes, records, strict=True))
-    current = [change for change, record in pairs if change.old == record]
-    others = [(change, record) for change, record in pairs if change.old != record]
-    if others:
-        drafts = [change.draft for change, _ in others]
-        redone = await _find_changes(stores, drafts, [r for _, r in others], always=always)
-        await stores.children.embed(redone, own_vectors)
-        current += redone
-    return current
-
-
-async def _find_changes(
+async def _embed_changed(
     stores: Stores,
     drafts: Sequence[Draft],
     records: Sequence[Record | None],
+    own_vectors: VectorsByText,
     *,
     always: bool,
-) -> list[Change]:
-    """Return what has to be written of these drafts, whose documents have these records."""
-    changes: list[Change] = []
-    unchanged: list[Change] = []
-    for draft, old in zip(drafts, records, strict=True):
-        new = _make_record(stores, draft)
-        is_changed = old is None or bool(old.pending) or old.digest != new.digest
-        change = Change(draft, new, old, draft.children, is_new_throughout=always)
-        (changes if is_changed or always else unchanged).append(change)
-    losses = await find_losses(stores, [change.old for change in unchanged if change.old])
-    incomplete = {*losses.parents, *losses.children, *losses.damaged}
-    changes += [
-        replace(change, is_new_throughout=True)
-        for change in unchanged
-        if change.new.identity in incomplete
-    ]
-    for change in changes:
-        if change.old is not None and stores.children.merges_metadata:  # it would keep old keys
-            stale = dict.fromkeys(change.old.child_keys)
-            change.children = [
-                replace(child, metadata=stale | child.metadata) for child in change.children
-            ]
-    return changes
-
-
-async def _write(stores: Stores, changes: Sequence[Change], revision: Revision | None) -> None:
-    turn = stores.current_turn
-    news = [replace(change.new, turn=turn.number) for change in changes]
-    pairs = list(zip(changes, news, strict=True))
-    noted = [(each.old or Record(new.identity)).before(new).to_row() for each, new in pairs]
-    state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
-    await stores.docstore.write([*noted, *state])
-    await stores.children.write(changes, turn)
-    finals = [new.after(change.old) for change, new in pairs]
-    finals = [
-        each.finished() if stores.docstore.is_atomic and not each.other_children else each
-        for each in finals
-    ]
-    removed = [parent for change, new in pairs for parent in new.after(change.old).other_parents]
-    documents = {each.draft.identity: each.draft.children for each in changes}
-    rows = [*_parents_to_write(changes), *(final.to_row() for final in finals)]
-    await commit(stores, revision, documents, rows, removed)
-    if replaced := [final for final in finals if final.pending]:
-        children = [child for each in replaced for child in each.other_children]
-        rows = [each.finished().to_row() for each in replaced]
-        await _remove_children(stores, replaced, children, rows)
-
-
-async def _remove_children(
-    stores: Stores,
-    records: Sequence[Record],
-    children: Sequence[str],
-    rows: Sequence[tuple[str, Entry]],
-    removed: Sequence[str] = (),
-) -> None:
-    """Remove children that the current records list as replaced, and then change the docstore.
-
-    Raises LockLostError if another writer has changed these records.
-    """
-    await stores.docstore.confirm()
-    current = await stores.read_records([each.identity for each in records])
-    if [each and each.turn for each in current] != [each.turn for each in records]:
-        raise LockLostError("another process has written the same documents: run the same again")
-    await stores.children.remove(children, stores.current_turn.number)
-    await stores.docstore.write(rows, removed)
-
-
-def _parents_to_write(changes: Sequence[Change]) -> list[tuple[str, Entry]]:
-    """Return the rows of the parents that the docstore does not hold as they are."""
-    rows: list[tuple[str, Entry]] = []
-    for change in changes:
-        base, new = change.base, change.new
-        old = dict(zip(base.parents, base.checksums[1:], strict=True)) if base else {}
-        rows += [
-            parent_row(parent, change.draft.identity)
-            for parent, expected in zip(change.draft.parents, new.checksums[1:], strict=True)
-            if old.get(parent.id or "") != expected or expected.startswith("text")
+) -> list[Draft]:
+    """Return the drafts that have to be written in place of these records, with their vectors."""
+    for draft, record in zip(drafts, records, strict=True):
+        draft.compare(record, is_new_throughout=always)
+    if not always:
+        unchanged = [
+            draft.old
+            for draft in drafts
+            if draft.old and draft.old.is_finished and draft.old.digest == draft.record.digest
         ]
-    return rows
+        losses = await find_losses(stores, unchanged)
+        incomplete = {*losses.parents, *losses.children, *losses.damaged}
+        whole = {record.identity for record in unchanged} - incomplete
+        drafts = [draft for draft in drafts if draft.identity not in whole]
+        for draft in drafts:
+            draft.is_new_throughout = draft.identity in incomplete
+    await stores.children.embed(drafts, own_vectors)
+    return list(drafts)
+
+
+async def _write(stores: Stores, drafts: Sequence[Draft], revision: Revision | None) -> None:
+    docstore = stores.docstore
+    noted = [(each.old or Record(each.identity)).before(each.record).to_row() for each in drafts]
+    state = unsearchable_rows([(each.source, each.record.child_keys) for each in drafts])
+    await docstore.write([*noted, *state])
+    await stores.children.write(drafts, stores.current_turn)
+    records = [draft.record.after(draft.old) for draft in drafts]
+    removed = [parent for record in records for parent in record.other_parents]
+    if docstore.is_atomic:
+        records = [replace(record, other_parents=()) for record in records]
+    documents = {draft.identity: draft.children for draft in drafts}
+    rows = [row for draft in drafts for row in draft.parents_to_write()]
+    await commit(stores, revision, documents, [*rows, *(r.to_row() for r in records)], removed)
+    others = [child for record in records for child in record.other_children]
+    finals = [
+        draft.record.to_row()
+        for draft, record in zip(drafts, records, strict=True)
+        if not record.is_finished
+    ]
+    if finals:
+        await remove_rows(stores, others, finals, up_to=stores.current_turn.number)
+
+
+async def remove_rows(
+    stores: Stores,
+    children: Sequence[str],
+    rows: Sequence[tuple[str, Entry]] = (),
+    removed: Sequence[str] = (),
+    *,
+    up_to: int | None = None,
+) -> None:
+    """Remove children, and then write rows of the docstore and remove others.
+
+    Parameters:
+        up_to: children that a later turn wrote stay, if the vector store can tell; None: all go.
+
+    Raises LockLostError, and removes nothing, if the turn has ended.
+    """
+    await stores.current_turn.confirm()
+    await stores.children.remove(children, up_to)
+    await stores.docstore.write(rows, removed)
 
 
 async def reembed_documents(stores: Stores) -> None:
@@ -335,7 +280,7 @@ async def reembed_documents(stores: Stores) -> None:
     await stores.in_turn(identity.id, note)
     stores.writer.identity = identity
     async for records in stores.read_all_records():
-        documents = await read_sources(stores, [each for each in records if each.has_version])
+        documents = await read_sources(stores, [each for each in records if each.digest])
         check_refusals(await add(stores, documents, always=True), None)
     labels = {MODEL_LABEL: identity.model}
     await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
@@ -388,20 +333,18 @@ async def _remove_group(
     stores: Stores, identities: Sequence[str], metadata: Mapping[str, object] | None
 ) -> list[str]:
     keys = [record_key(identity) for identity in identities]
-    revision, *rows = await stores.docstore.read([REVISION_KEY, *keys])
-    records = [record for row in rows if (record := Record.from_row(row)) is not None]
+    revision, *stored = await stores.docstore.read([REVISION_KEY, *keys])
+    records = [record for row in stored if (record := Record.from_row(row)) is not None]
     records = [each for each in records if has_metadata(each.metadata, metadata)]
     if not records:
         return []
-    turn, keys = stores.current_turn.number, [record_key(each.identity) for each in records]
-    pending = [replace(each, pending="removing", turn=turn) for each in records]
     parents = [parent for record in records for parent in record.all_parents]
-    documents: dict[str, Sequence[Entry]] = {record.identity: () for record in records}
-    await commit(
-        stores, revision_from_row(revision), documents, [each.to_row() for each in pending], parents
-    )
     children = [child for record in records for child in record.all_children]
-    await _remove_children(stores, pending, children, [], keys)
+    documents: dict[str, Sequence[Entry]] = {record.identity: () for record in records}
+    rows = [record.without_version().to_row() for record in records]
+    await commit(stores, revision_from_row(revision), documents, rows, parents)
+    keys = [record_key(record.identity) for record in records]
+    await remove_rows(stores, children, removed=keys, up_to=stores.current_turn.number)
     return [record.identity for record in records if record.digest]
 
 
@@ -433,7 +376,7 @@ async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]
                 f"the docstore has lost parts of the text of {', '.join(unchanged[:3])}: add the "
                 "documents again"
             )
-        documents += await read_sources(stores, [each for each in again if each.has_version])
+        documents += await read_sources(stores, [each for each in again if each.digest])
     return [document for document in documents if document is not None]
 
 
@@ -444,7 +387,7 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     records = await stores.read_records(unique)
     chunk_ids = [each for each in unique if is_chunk_id(each)]
     parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))
-    present = [record for record in records if record is not None and record.has_version]
+    present = [record for record in records if record is not None and record.digest]
     documents = {each.id: each for each in await read_sources(stores, present)}
     entries: list[Entry] = []
     for key in unique:
@@ -454,47 +397,3 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
         elif parent is not None and is_own_parent(key, parent):
             entries.append(replace(parent, id=key))
     return entries
-
-
-def _make_record(stores: Stores, draft: Draft) -> Record:
-    """Return the record that a document has once it is written.
-
-    Its digest stays the same as long as nothing about the document changes. It is made of the
-    document's text and metadata, the ids and metadata of all that it is cut into, and the settings
-    of the index. The ids are made of positions and texts, so they stand for the splitters.
-    """
-    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
-    embedding = f"{settings} {stores.children.model}"
-    content = source_identity(draft.source.text, draft.source.metadata)
-    parents = tuple(parent.id or "" for parent in draft.parents)
-    children = tuple(child.id or "" for child in draft.children)
-    details = tuple(fingerprint(encode_sorted(child.metadata)) for child in draft.children)
-    keys_of_pieces = [key for key, _ in draft.representations]
-    digest = stable_uuid(settings, content, *parents, "", *children, *details, *keys_of_pieces)
-    keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
-    spans = tuple(_span_in(draft.source, parent) for parent in draft.parents)
-    rest = cut_parts(draft.source.text, [span for span in spans if span is not None])
-    checksums = tuple(map(checksum, [Entry(rest, draft.source.metadata), *draft.parents]))
-    return Record(
-        identity=draft.identity,
-        rest=rest,
-        metadata=draft.source.metadata,
-        digest=digest,
-        parents=parents,
-        spans=spans,
-        children=children,
-        child_keys=keys,
-        texts=tuple(fingerprint(embedded_text(child)) for child in draft.children),
-        details=details,
-        representations=tuple(draft.representations),
-        settings=embedding,
-        checksums=checksums,
-    )
-
-
-def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
-    """Return which part of the document the parent is; None if its text is another one."""
-    if parent.span is None:
-        return None
-    start, end = parent.span[0] - source.offset, parent.span[1] - source.offset
-    return (start, end) if start >= 0 and source.text[start:end] == parent.text else None

@@ -18,7 +18,7 @@ from typing import Any
 from rag_splitters.calls import Call, run
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
-from rag_splitters.parent_child.writing import Docstore, Process, Turn, lock_file
+from rag_splitters.parent_child.writing import LOST_TURN, Docstore, Process, Turn, lock_file
 from rag_splitters.sqlite import Database, decode, encode
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
@@ -29,10 +29,6 @@ _KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000
 _TURN = f"{STATE_PREFIX}turn"
 TURN_KEY = encode(_TURN)
 """The key of the number of the last turn, which a write may expect."""
-_LOST = (
-    "this process lost its connection to the docstore while it was writing, and another one has "
-    "begun to write: run the same again"
-)
 _HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
@@ -299,7 +295,7 @@ class KeyValueDocstore(Docstore):
 
     async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
         if not await self._change(self._fence, rows, removed):
-            raise LockLostError(_LOST)
+            raise LockLostError(LOST_TURN)
 
     async def swap(
         self,
@@ -321,10 +317,9 @@ class KeyValueDocstore(Docstore):
         pairs = [(key, entry_to_value(entry)) for key, entry in rows]
         return await self._store.write(pairs, removed, expected) is not None
 
-    async def confirm(self) -> None:
+    async def read_turn(self) -> int:
         (number,) = await self._store.read([_TURN])
-        if self._fence and number != self._fence[_TURN]:
-            raise LockLostError(_LOST)
+        return number or 0
 
     async def list_keys(self, prefix: str) -> list[str]:
         return await self._store.list_keys(prefix)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import chunk_id, stable_uuid
@@ -86,21 +86,6 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A source document, and the parents and children that it is to have."""
-
-    identity: str
-    source: Entry
-    parents: list[Entry]
-    children: list[Entry]
-    """The representations of its pieces come last."""
-    pieces: Sequence[Entry] = ()
-    """What has representations: children, or parents as if they were children."""
-    representations: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    """The key of each piece, and the texts by which it is found; see `Representations`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Identity:
     """What an index is."""
 
@@ -119,11 +104,6 @@ class Identity:
         return INDEX_KEY, Entry(self.id, asdict(self), INDEX_KEY)
 
 
-Pending = Literal["", "adding", "removing", "cleaning"]
-"""An operation that has not finished. While "adding" or "removing", the children of the version in
-the record may be incomplete; while "cleaning", only what was replaced is still to be removed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """A source document, and the ids of all that was made of it.
@@ -138,7 +118,8 @@ class Record:
     metadata: dict[str, Any] = field(default_factory=dict)
     """The document's."""
     digest: str = ""
-    """Nothing while the first version of a document is being added."""
+    """Changes with the document, and with the settings of the index. Nothing if no version is to
+    stay: while the first one is being added, or the document removed."""
     parents: tuple[str, ...] = ()
     spans: tuple[tuple[int, int] | None, ...] = ()
     """Which part of the document each parent is; None if its text is another one."""
@@ -153,11 +134,12 @@ class Record:
     """The key of each piece, and the texts by which it is found; the last children have them."""
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
-    checksums: tuple[str, ...] = ()
-    """Of the rest with the document's metadata, and of each of its parents."""
-    turn: int = 0
-    """The number of the turn in which it was written."""
-    pending: Pending = ""
+    checksum: str = ""
+    """A hash of the rest."""
+    metadata_hashes: tuple[str, ...] = ()
+    """Of the document's metadata and of its parents'; see `metadata_hash`."""
+    is_whole: bool = True
+    """Whether all the children of this version are stored, as it is once they are written."""
     other_parents: tuple[str, ...] = ()
     other_children: tuple[str, ...] = ()
     """What may exist besides, of another version, and has to be removed."""
@@ -197,14 +179,14 @@ class Record:
         return cls(identity=identity, rest=row.text, metadata=metadata, **columns)
 
     @property
-    def has_version(self) -> bool:
-        """Whether a version of it is to stay: not if it was the first, and is unfinished."""
-        return self.pending != "removing" and bool(self.digest)
+    def is_complete(self) -> bool:
+        """Whether there is a version, and all of it is stored."""
+        return bool(self.digest) and self.is_whole
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all of this version is stored."""
-        return self.pending in ("", "cleaning")
+    def is_finished(self) -> bool:
+        """Whether the operation that wrote it has ended: nothing is missing or to be removed."""
+        return self.is_complete and not self.other_parents and not self.other_children
 
     @property
     def piece_count(self) -> int:
@@ -225,23 +207,28 @@ class Record:
         """Return this record while a new version is being added."""
         return replace(
             self,
-            pending="adding",
+            is_whole=False,
             child_keys=_union(self.child_keys, new.child_keys),
             representations=self.representations + new.representations,  # they were paid for
             other_parents=_union(self.other_parents, new.parents),
             other_children=_union(self.other_children, new.children),
-            turn=new.turn,
         )
 
     def after(self, old: Record | None) -> Record:
         """Return this record while what it replaces is still to be removed."""
         parents = _without(old.all_parents, self.parents) if old else ()
         children = _without(old.all_children, self.children) if old else ()
-        return replace(self, pending="cleaning", other_parents=parents, other_children=children)
+        return replace(self, other_parents=parents, other_children=children)
 
-    def finished(self) -> Record:
-        """Return this record when there is nothing left to remove."""
-        return replace(self, pending="", other_parents=(), other_children=())
+    def without_version(self) -> Record:
+        """Return this record while the document is being removed."""
+        return Record(
+            self.identity,
+            metadata=self.metadata,
+            child_keys=self.child_keys,
+            other_parents=self.all_parents,
+            other_children=self.all_children,
+        )
 
     def restore_document(self, parents: Mapping[str, Entry | None]) -> Entry | None:
         """Put the document together; None if a part of its text is lost.
@@ -274,10 +261,13 @@ class Record:
 
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
         """Whether the rest, and those of the parents that are given, are what was written."""
-        entries = [Entry(self.rest, self.metadata), *map(parents.get, self.parents)]
-        return len(entries) == len(self.checksums) and all(
-            entry is None or checksum(entry, expected) == expected
-            for entry, expected in zip(entries, self.checksums, strict=True)
+        rows = [(key, row) for key in self.parents if (row := parents.get(key)) is not None]
+        expected = dict(zip(("", *self.parents), self.metadata_hashes, strict=False))
+        all_metadata = [("", self.metadata), *((key, row.metadata) for key, row in rows)]
+        return (
+            fingerprint(self.rest) == self.checksum
+            and all(is_own_parent(key, row) for key, row in rows)
+            and all(expected.get(key) in ("", metadata_hash(each)) for key, each in all_metadata)
         )
 
 
@@ -317,23 +307,15 @@ _COLUMNS = [
 ]
 
 
-encode_sorted = json.JSONEncoder(sort_keys=True).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True).encode
 
 
-def checksum(entry: Entry, like: str = "") -> str:
-    """Return a checksum of text and metadata.
-
-    Metadata that JSON lacks may come back from a store changed: then the text alone counts.
-
-    Parameters:
-        like: a checksum of the same entry, which tells what counts.
-    """
+def metadata_hash(metadata: Mapping[str, Any]) -> str:
+    """Return a short hash of metadata; nothing if JSON lacks a value: stores may change those."""
     try:
-        metadata = "" if like[:4] == "text" else encode_sorted(entry.metadata)
+        return fingerprint(_encode_sorted(metadata))
     except (TypeError, ValueError):
-        metadata = ""
-    kind = "all" if metadata else "text"
-    return f"{kind} {stable_uuid(entry.text, metadata)}"
+        return ""
 
 
 def fingerprint(text: str) -> str:

@@ -23,7 +23,7 @@ from rag_splitters.parent_child.records import (
 )
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.vectors import (
-    Change,
+    Draft,
     Vectors,
     VectorsByText,
     embed_children,
@@ -102,7 +102,7 @@ class ChildStore(ABC):
         """Have the collection say something of itself, if it can."""
         return
 
-    async def embed(self, changes: Sequence[Change], own_vectors: VectorsByText) -> None:
+    async def embed(self, drafts: Sequence[Draft], own_vectors: VectorsByText) -> None:
         """Embed the children of some documents, and note what has to be written of each.
 
         What is stored already is not written, and a child that has only moved keeps its vector, if
@@ -112,28 +112,28 @@ class ChildStore(ABC):
             own_vectors: the model's vectors of texts that were embedded before; others are added.
         """
         weights = neighbour_weights(self.smoothing)
-        pairs_per_change = [
-            list(zip(change.children, change.find_same(len(weights)), strict=True))
-            for change in changes
+        pairs_per_draft = [
+            list(zip(draft.children, draft.find_same(len(weights)), strict=True))
+            for draft in drafts
         ]
-        pairs = [(child.id, old) for own in pairs_per_change for child, old in own if old]
+        pairs = [(child.id, old) for own in pairs_per_draft for child, old in own if old]
         missing = await self.find_missing([old for name, old in pairs if old == name])
         stored = await self.read_vectors([old for name, old in pairs if old != name])
-        for change, own in zip(changes, pairs_per_change, strict=True):
-            changed = change.find_changed_details()
+        for draft, own in zip(drafts, pairs_per_draft, strict=True):
+            changed = draft.find_changed_details()
             for child, old in own:
                 is_changed = child.id in changed
                 is_stored = old == child.id and old not in missing
                 if is_stored and (self.merges_metadata or not is_changed):
-                    change.updated_children += [child] if is_changed else []
+                    draft.updated_children += [child] if is_changed else []
                 else:
-                    change.new_children.append(child)
-                    change.vectors |= {child.id or "": stored[old]} if old in stored else {}
+                    draft.new_children.append(child)
+                    draft.vectors |= {child.id or "": stored[old]} if old in stored else {}
         if self.vectors is not None:
-            await embed_children(changes, self.vectors, self.batch_size, weights, own_vectors)
+            await embed_children(drafts, self.vectors, self.batch_size, weights, own_vectors)
 
     @abstractmethod
-    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
+    async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
         """Write the children of some documents by their ids, as of this turn."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.calls import Call, call
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.records import Draft, Entry, Record
+from rag_splitters.parent_child.records import Entry, Record, parent_row
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -71,17 +71,25 @@ class Vectors:
 
 
 @dataclass(slots=True)
-class Change:
-    """A document to write: its draft, its new record, the one that it replaces, and its children.
+class Draft:
+    """A document to write, and the parents and children that it is to have.
 
     What has to be written of the children is known once they are embedded.
     """
 
-    draft: Draft
-    new: Record
-    old: Record | None
-    children: Sequence[Entry]
-    """Those of the draft, as the vector store is to be given them."""
+    identity: str
+    source: Entry
+    parents: list[Entry]
+    children: list[Entry]
+    """The representations of its pieces come last."""
+    pieces: Sequence[Entry] = ()
+    """What has representations: children, or parents as if they were children."""
+    representations: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """The key of each piece, and the texts by which it is found; see `Representations`."""
+    record: Record = field(init=False)
+    """The record that it has once it is written."""
+    old: Record | None = None
+    """The record that this one replaces."""
     is_new_throughout: bool = False
     """Whether everything is embedded and written again, whatever was there."""
     new_children: list[Entry] = field(default_factory=list)
@@ -96,7 +104,22 @@ class Change:
         """The record of a complete version, embedded in the same way, of which much may stay."""
         if self.old is None or self.is_new_throughout or not self.old.is_complete:
             return None
-        return self.old if self.old.settings == self.new.settings else None
+        return self.old if self.old.settings == self.record.settings else None
+
+    def compare(self, old: Record | None, *, is_new_throughout: bool) -> None:
+        """Begin anew to write it in place of a version with this record."""
+        self.old, self.is_new_throughout = old, is_new_throughout
+        self.new_children, self.vectors, self.updated_children = [], {}, []
+
+    def parents_to_write(self) -> list[tuple[str, Entry]]:
+        """Return the rows of the parents that the docstore does not hold as they are."""
+        base, new = self.base, self.record
+        old = dict(zip(base.parents, base.metadata_hashes[1:], strict=True)) if base else {}
+        return [
+            parent_row(parent, self.identity)
+            for parent, hashed in zip(self.parents, new.metadata_hashes[1:], strict=True)
+            if old.get(parent.id or "") != hashed or not hashed
+        ]
 
     def find_same(self, reach: int) -> list[str | None]:
         """Return for each child the id of a stored one with the same vector, or None.
@@ -110,12 +133,12 @@ class Change:
             return [None] * len(self.children)
         old = dict(zip(self.base.children, _windows(self.base, reach), strict=True))
         by_window = {window: name for name, window in old.items()}
-        new = zip(self.new.children, _windows(self.new, reach), strict=True)
+        new = zip(self.record.children, _windows(self.record, reach), strict=True)
         return [n if old.get(n) == window else by_window.get(window) for n, window in new]
 
     def find_changed_details(self) -> set[str]:
         """Return the ids of the children that are not stored with these metadata."""
-        rows = set(zip(self.new.children, self.new.details, strict=True))
+        rows = set(zip(self.record.children, self.record.details, strict=True))
         if self.base is not None:
             rows -= set(zip(self.base.children, self.base.details, strict=True))
         return {name for name, _ in rows}
@@ -132,7 +155,7 @@ def _windows(record: Record, reach: int) -> list[tuple[object, ...]]:
 
 
 async def embed_children(
-    changes: Sequence[Change],
+    drafts: Sequence[Draft],
     vectors: Vectors,
     batch_size: int,
     weights: Sequence[float],
@@ -151,18 +174,18 @@ async def embed_children(
 
     places: list[tuple[int, int]] = []
     representations: list[tuple[int, int]] = []
-    for owner, change in enumerate(changes):
-        missing = {child.id for child in change.new_children} - change.vectors.keys()
-        numbers = [n for n, child in enumerate(change.children) if child.id in missing]
+    for owner, draft in enumerate(drafts):
+        missing = {child.id for child in draft.new_children} - draft.vectors.keys()
+        numbers = [n for n, child in enumerate(draft.children) if child.id in missing]
         reach = range(-len(weights), len(weights) + 1)
-        count = change.new.piece_count
+        count = draft.record.piece_count
         near = {n + step for n in numbers if n < count for step in reach if 0 <= n + step < count}
         places += [(owner, n) for n in sorted(near)]
         representations += [(owner, n) for n in numbers if n >= count]
     places = representations[::-1] + places  # so that none of them follows its neighbour
     if not places:
         return
-    texts = [embedded_text(changes[owner].children[number]) for owner, number in places]
+    texts = [embedded_text(drafts[owner].children[number]) for owner, number in places]
     unknown = [text for text in dict.fromkeys(texts) if text not in own_vectors]
     for batch in batched(unknown, batch_size):
         own_vectors.update(zip(batch, await vectors.embed_texts(batch), strict=True))
@@ -172,7 +195,7 @@ async def embed_children(
         is_next = np.diff(np.asarray(places), axis=0) == (0, 1)
         rows = _mix(rows, np.cumsum([0, *~is_next.all(axis=1)]), weights)
     for (owner, number), row in zip(places, rows, strict=True):
-        changes[owner].vectors.setdefault(changes[owner].children[number].id or "", row)
+        drafts[owner].vectors.setdefault(drafts[owner].children[number].id or "", row)
 
 
 def embedded_text(child: Entry) -> str:

@@ -39,6 +39,10 @@ from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Identity
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+LOST_TURN = (
+    "this process lost its connection to the docstore while it was writing, and another one has "
+    "begun to write: run the same again"
+)
 T = TypeVar("T")
 logger = logging.getLogger("rag_splitters")
 
@@ -87,9 +91,11 @@ class Docstore(ABC):
     async def list_keys(self, prefix: str) -> list[str]:
         """Return the keys that begin with a prefix."""
 
-    async def confirm(self) -> None:
-        """Raise a LockLostError if the turn in which this docstore writes has ended."""
-        return
+    async def read_turn(self) -> int:
+        """Return the number of the last turn that was taken."""
+        (row,) = await self.read([CLAIM_KEY])
+        number: int = 0 if row is None else row.metadata["number"]
+        return number
 
     async def take_turn(self) -> Turn | None:
         """Become the only writer of all processes; return None if another one is writing.
@@ -112,6 +118,11 @@ class Turn:
     number: int
     """Greater than the number of every turn before."""
     release: Callable[[], Awaitable[None]]
+
+    async def confirm(self) -> None:
+        """Raise a LockLostError if the turn has ended."""
+        if await self.docstore.read_turn() != self.number:
+            raise LockLostError(LOST_TURN)
 
 
 def lock_file(path: Path, *, is_shared: bool = False) -> BaseFileLock | None:

@@ -289,7 +289,7 @@ class _IndexTools:
     async def _read_some(self, stores: Stores, names: Sequence[str]) -> list[Entry]:
         """Return those of the documents with these ids that there are."""
         records = [each for each in await stores.read_records(names) if each is not None]
-        return await read_sources(stores, [each for each in records if each.has_version])
+        return await read_sources(stores, [each for each in records if each.digest])
 
     async def _records(
         self, stores: Stores, keys: Sequence[str] | None = None
@@ -300,7 +300,7 @@ class _IndexTools:
             keys = await stores.docstore.list_keys(RECORD_PREFIX)
         for batch in batched(keys, _RECORDS_PER_READ):
             records = map(Record.from_row, await stores.docstore.read(batch))
-            present = [each for each in records if each is not None and each.has_version]
+            present = [each for each in records if each is not None and each.digest]
             yield [
                 each for each in present if allowed is None or not allowed.isdisjoint(each.children)
             ]

@@ -148,7 +148,8 @@ def assert_whole(state: State) -> None:
     records = [metadata for key, (_, metadata) in rows.items() if key.startswith("source/")]
     listed = {child for each in records for child in each["children"] + each["other_children"]}
     assert state["children"].keys() <= listed
-    assert {p for each in records if each["pending"] == "" for p in each["parents"]} <= rows.keys()
+    finished = [each for each in records if each["digest"] and each["is_whole"]]
+    assert {parent for each in finished for parent in each["parents"]} <= rows.keys()
 
 
 def assert_between(state: State, before: State, after: State) -> None:

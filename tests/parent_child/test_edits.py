@@ -183,8 +183,6 @@ def state(front: FrontEnd, retriever: Any) -> tuple[Any, Any, Any]:
     store = rows_store(retriever)
     keys = [key for key in store.yield_keys() if not key.startswith("state/")]
     records = dict(zip(keys, store.mget(keys), strict=True))
-    for record in records.values():
-        record["metadata"].pop("turn", None)
     return children, records, rows["embeddings"][order]
 
 

@@ -163,7 +163,6 @@ def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
     keys = [key for key in retriever.docstore.yield_keys() if not key.startswith("state/")]
     values = copy.deepcopy(retriever.docstore.mget(keys))
     for value in values:
-        value.metadata.pop("turn", None)  # when it was written
         value.metadata = json.loads(json.dumps(value.metadata))  # in memory, lists are tuples
     return children, dict(zip(keys, values, strict=True))
 

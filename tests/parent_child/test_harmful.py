@@ -51,7 +51,7 @@ STORABLE: dict[str, dict[str, Any]] = {
     "our numbers": {"_rag_splitters_entry": 3, "_row_id": "good1"},
     "our record": {
         "document_metadata": {}, "digest": "x", "parents": ["p"], "children": ["c"],
-        "child_keys": [], "pending": "removing",
+        "child_keys": [], "is_whole": False,
     },
     "our row": {"metadata": {"team": "injected"}, "id": "good2"},
     "our results": {"matches": "notjson", "score": "high"},

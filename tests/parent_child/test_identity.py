@@ -213,7 +213,7 @@ def test_reembedding_leaves_out_what_was_being_removed(front: FrontEnd, tmp_path
         store = getattr(retriever.docstore, "rows", retriever.docstore)
         key = next(key for key in store.yield_keys("source/") if store.mget([key])[0]["id"] == "p3")
         (row,) = store.mget([key])
-        row["metadata"]["pending"] = "removing"
+        row["metadata"]["digest"] = ""
         store.mset([(key, row)])
         store.mdelete(row["metadata"]["parents"])
     with closing(front.build(embeddings=Named("B"), reembed=True, **options)) as retriever:

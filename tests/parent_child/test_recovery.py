@@ -100,11 +100,9 @@ def build() -> tuple[ParentDocumentRetriever, Fuse]:
 
 
 def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
-    """What the stores hold, but for the index's own rows, and for when each was written."""
+    """What the stores hold, but for the index's own rows."""
     rows = retriever.docstore.store  # type: ignore[attr-defined]
     parents = {key: copy.deepcopy(row) for key, row in rows.items() if key[:6] != "state/"}
-    for row in parents.values():
-        row.metadata.pop("turn", None)
     return parents, retriever.vectorstore.store  # type: ignore[attr-defined]
 
 

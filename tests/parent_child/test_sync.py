@@ -19,7 +19,7 @@ PAGES: list[Page] = [
 
 
 def state(front: FrontEnd, retriever: Any) -> tuple[Any, ...]:
-    """Every row of both stores, but for the index's own, and for when each was written."""
+    """Every row of both stores, but for the index's own."""
     rows = front.collection(retriever).get(include=["documents", "metadatas", "embeddings"])
     metadata = [
         sorted((k, v) for k, v in each.items() if k != "_edition") for each in rows["metadatas"]
@@ -28,10 +28,7 @@ def state(front: FrontEnd, retriever: Any) -> tuple[Any, ...]:
     children = zip(rows["ids"], rows["documents"], metadata, vectors, strict=True)
     store = rows_store(retriever)
     keys = [key for key in store.yield_keys() if not key.startswith("state/")]
-    values = store.mget(keys)
-    for value in values:
-        value["metadata"].pop("turn", None)
-    return sorted(children), dict(zip(keys, values, strict=True))
+    return sorted(children), dict(zip(keys, store.mget(keys), strict=True))
 
 
 def rows_store(retriever: Any) -> SQLiteKeyValueStore:
@@ -112,7 +109,7 @@ def interrupt(front: FrontEnd, retriever: Any) -> dict[str, list[str]]:
     for key in store.yield_keys("source/"):
         (row,) = store.mget([key])
         if row["id"] in ("p0", "p4"):
-            row["metadata"]["pending"] = {"p0": "adding", "p4": "removing"}[row["id"]]
+            row["metadata"] |= {"is_whole": False} if row["id"] == "p0" else {"digest": ""}
             store.mset([(key, row)])
     return {"unfinished": ["p0", "p4"]}
 

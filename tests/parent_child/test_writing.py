@@ -441,7 +441,7 @@ def test_one_document_takes_few_statements_of_postgresql(
         write(front, retriever, page("first", "first"))
         statements.clear()
         write(front, retriever, page("before"))
-        assert len(statements) <= 9
+        assert len(statements) <= 8
         statements.clear()
         write(front, retriever, page("after"))
-        assert len(statements) <= 12, "the old children are removed, too"
+        assert len(statements) <= 10, "the old children are removed, too"

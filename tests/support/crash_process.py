@@ -108,8 +108,6 @@ def _state(retriever: ParentDocumentRetriever) -> dict[str, Any]:
     keywords = None
     if retriever.search_type == "hybrid":
         keywords = retriever.shared.keywords.list_ids()
-    for row in stored:
-        row.metadata.pop("turn", None)
     return {
         "children": dict(zip(rows["ids"], children, strict=True)),
         "rows": {

@@ -109,14 +109,9 @@ def as_documents(rows: Sequence[dict[str, Any]]) -> list[Document]:
 
 
 def stored_rows(retriever: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows of the docstore, and the children with their vectors, as they are stored.
-
-    The number of the turn in which a document was written depends on the runs before.
-    """
+    """The rows of the docstore, and the children with their vectors, as they are stored."""
     keys = [key for key in retriever.docstore.yield_keys() if not key.startswith("state/")]
     rows = dict(zip(keys, retriever.docstore.mget(keys), strict=True))
-    for row in rows.values():
-        row.metadata.pop("turn", None)
     include = ["embeddings", "metadatas", "documents"]
     found = retriever.vectorstore._collection.get(include=include)
     for metadata in found["metadatas"]:
