@@ -19,6 +19,7 @@ from pathlib import Path
 import chromadb
 import ray
 
+from rag_splitters.distributed import TableIndexer
 from rag_splitters.distributed.ray import index_dataset
 from rag_splitters.langchain import SQLiteStore, parent_document_retriever
 
@@ -53,12 +54,12 @@ try:
         {"id": f"day-{n}", "text": f"On day {n} the keeper lit {n * n} lamps.", "year": 1871}
         for n in range(1, 201)
     ]
-    options = {"id_column": "id", "scope": {"year": 1871}}
     opening = partial(open_index, folder, port)
-    print(index_dataset(ray.data.from_items(rows), opening, **options))
+    indexer = TableIndexer(opening, id_column="id", scope={"year": 1871})
+    print(index_dataset(ray.data.from_items(rows), indexer))
 
     rows[6]["text"] += " One of them went out."
-    summary = index_dataset(ray.data.from_items(rows[:-1]), opening, **options)
+    summary = index_dataset(ray.data.from_items(rows[:-1]), indexer)
     print(summary)
     assert (summary.changed, summary.deleted, summary.unchanged) == (1, 1, 198)
 

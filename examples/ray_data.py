@@ -10,6 +10,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing leaves this machine
 import ray
 from langchain_core.documents import Document
 
+from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.ray import split_dataset
 from rag_splitters.langchain import RecursiveTextSplitter
 
@@ -22,7 +23,7 @@ documents = ray.data.from_items(
 )
 
 splitter = RecursiveTextSplitter(chunk_size=60, chunk_overlap=10)
-chunks = split_dataset(documents, splitter, id_column="id")  # nothing runs yet
+chunks = split_dataset(documents, TableSplitter(splitter, id_column="id"))  # nothing runs yet
 rows = chunks.take_all()  # or chunks.write_parquet(folder)
 print(f"{len(rows)} chunks of 20 documents, for example:")
 print({name: rows[0][name] for name in ("chunk_id", "document_id", "start_index", "text", "year")})

@@ -11,6 +11,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers' Python, which has 
 from pyspark.sql import SparkSession
 
 from rag_splitters import RecursiveChunker
+from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.spark import split_dataframe
 
 spark = (
@@ -28,7 +29,7 @@ documents = spark.createDataFrame(
 )
 
 chunker = RecursiveChunker(chunk_size=60, chunk_overlap=10)
-chunks = split_dataframe(documents, chunker, id_column="id")  # nothing runs yet
+chunks = split_dataframe(documents, TableSplitter(chunker, id_column="id"))  # nothing runs yet
 rows = chunks.collect()  # or chunks.write.parquet(folder)
 print(f"{len(rows)} chunks of 20 documents, for example:")
 print({name: rows[0][name] for name in ("chunk_id", "document_id", "start_index", "text", "year")})

@@ -4,6 +4,7 @@
 DataFrames. Importing any of them loads neither Arrow nor Ray nor Spark.
 """
 
+from rag_splitters.distributed.indexing import IndexSummary, TableIndexer
 from rag_splitters.distributed.splitter import TableSplitter
 
-__all__ = ["TableSplitter"]
+__all__ = ["IndexSummary", "TableIndexer", "TableSplitter"]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
@@ -73,30 +73,38 @@ def chunk_fields(with_error: bool = False) -> list[pa.Field]:
     return [*fields, pa.field(ERROR, text)] if with_error else fields
 
 
-@dataclass(frozen=True)
-class DocumentColumns:
-    """The columns that documents are read from.
+@dataclass(frozen=True, kw_only=True)
+class DocumentTable:
+    """How documents are read from the rows of a table.
 
     Parameters:
-        text: the column with the texts.
-        id: the column with the ids, if there is one.
-        metadata: the columns with the metadata; None: all others.
+        text_column: the column with the texts: strings of any Arrow type.
+        id_column: the column with the documents' ids, if there is one: strings or whole numbers.
+        metadata_columns: the columns with the documents' metadata; None: all other columns.
+        batch_size: number of documents to read at once.
+        on_error: what to do about a document that fails: raise an error, or report it in its row.
     """
 
-    text: str
-    id: str | None
-    metadata: Sequence[str] | None
+    text_column: str = "text"
+    id_column: str | None = None
+    metadata_columns: Sequence[str] | None = None
+    batch_size: int = 256
+    on_error: Literal["raise", "row"] = "raise"
 
     def __post_init__(self) -> None:
-        if isinstance(self.metadata, str):
-            raise InputError(f"metadata_columns must be a list of names, got {self.metadata!r}")
-        if self.text == self.id:
-            raise InputError(f"text_column and id_column must differ, got {self.id!r} twice")
+        names = self.metadata_columns
+        if isinstance(names, str):
+            raise InputError(f"metadata_columns must be a list of names, got {names!r}")
+        if self.text_column == self.id_column:
+            raise InputError(f"text_column and id_column must differ, got {self.id_column!r} twice")
+        whole_number(self.batch_size, "batch_size", 1)
+        if self.on_error not in ("raise", "row"):
+            raise InputError(f"on_error must be 'raise' or 'row', got {self.on_error!r}")
 
     @property
     def inputs(self) -> list[str]:
         """The columns with the texts and, if there is one, the ids of documents."""
-        return [self.text] if self.id is None else [self.text, self.id]
+        return [self.text_column] if self.id_column is None else [self.text_column, self.id_column]
 
     def metadata_names(self, schema: pa.Schema, ignored: Sequence[str] = ()) -> list[str]:
         """Return the names of the metadata columns.
@@ -106,29 +114,33 @@ class DocumentColumns:
         """
         inputs = self.inputs
         others = [name for name in schema.names if name not in (*inputs, *ignored)]
-        names = others if self.metadata is None else list(self.metadata)
+        names = others if self.metadata_columns is None else list(self.metadata_columns)
         _check_names(schema, [*inputs, *names])
-        _check_text_type(self.text, schema.field(self.text).type)
-        if self.id is not None:
-            _check_id_type(self.id, schema.field(self.id).type)
+        _check_text_type(self.text_column, schema.field(self.text_column).type)
+        if self.id_column is not None:
+            _check_id_type(self.id_column, schema.field(self.id_column).type)
         return names
 
     def documents(
         self, rows: pa.Table | pa.RecordBatch, metadata: Sequence[str]
     ) -> Iterator[tuple[str, dict[str, Any], str | None]]:
         """Yield text, metadata (from these columns) and id of the document in each row."""
-        texts = rows.column(self.text).to_pylist()
-        ids = [None] * len(texts) if self.id is None else rows.column(self.id).to_pylist()
+        texts = rows.column(self.text_column).to_pylist()
+        ids = [None] * len(texts)
+        if self.id_column is not None:
+            ids = rows.column(self.id_column).to_pylist()
         details = rows.select(metadata).to_pylist() if metadata else [{} for _ in texts]
         for text, values, name in zip(texts, details, ids, strict=True):
             yield text or "", values, None if name is None else str(name)
 
 
-def check_options(batch_size: int, on_error: str) -> None:
-    """Raise ValueError if options for tables of documents are invalid."""
-    whole_number(batch_size, "batch_size", 1)
-    if on_error not in ("raise", "row"):
-        raise InputError(f"on_error must be 'raise' or 'row', got {on_error!r}")
+def check_kind(value: object, kind: type[DocumentTable], argument: str) -> None:
+    """Raise TypeError, which shows how to make one, if the value is not of this kind."""
+    if not isinstance(value, kind):
+        raise InputTypeError(
+            f"expected a {kind.__name__}, got {value!r}: pass {kind.__name__}({argument}, "
+            'id_column="...")'
+        )
 
 
 def _check_names(schema: pa.Schema, names: Iterable[str]) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.calls import run
-from rag_splitters.distributed.columns import DocumentColumns, arrow, check_options, load
+from rag_splitters.distributed.columns import DocumentTable, arrow, load
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.consistency import check_scope
@@ -73,58 +73,76 @@ Finish = Callable[[Iterable[Mapping[str, Any]]], IndexSummary]
 
 
 @dataclass(frozen=True)
-class IndexTask:
-    """The index to write and how documents are read from a table, as sent to the workers."""
+class TableIndexer(DocumentTable):
+    """Writes the documents in the rows of a table into a parent-child index on servers.
+
+    Pass it to `index_dataset` of Ray Data or `index_dataframe` of Spark.
+
+    Parameters:
+        open_index: a function without parameters that opens the index and returns the retriever:
+            `parent_document_retriever` of either framework with a `client` of a Chroma server and a
+            `docstore` on a server. It is pickled and called once in every process; let it read
+            passwords and keys from the environment.
+        text_column: the column with the texts: strings of any Arrow type.
+        id_column: the column with the documents' ids: strings or whole numbers, without duplicates.
+            Without ids, text and metadata identify a document, so a changed document is a new one.
+        metadata_columns: the columns with the documents' metadata; None: all other columns.
+        scope: which documents to remove if they are not in the dataset: those with this metadata,
+            which every document in the dataset must have, too. None removes no documents; {}
+            removes all that are not in the dataset.
+        batch_size: number of documents to cut, embed and write at once. The number of texts that go
+            to the model and to Chroma at once is set by the retriever's `batch_size` and by
+            `Embedder`.
+        on_error: what to do about a document that cannot be cut or stored. "raise": raise an error.
+            "row": leave it out and count it as failed.
+
+    Raises: TypeError if `open_index` is not a function; ValueError if the options contradict each
+    other.
+    """
 
     open_index: OpenIndex
-    columns: DocumentColumns
-    scope: Mapping[str, Any] | None
-    batch_size: int
-    on_error: Literal["raise", "row"]
-    turn: int | None = None
-    """The number of the driver's turn to write, which the workers share."""
+    _: KW_ONLY
+    scope: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not callable(self.open_index):
             raise InputTypeError(
                 "open_index must be a function without parameters that opens the index, got "
                 f"{type(self.open_index).__name__}: open stores cannot be sent to workers"
             )
-        check_options(self.batch_size, self.on_error)
 
-    def metadata_names(self, schema: pa.Schema) -> list[str]:
-        """Return the names of the metadata columns, and check all columns."""
-        return self.columns.metadata_names(schema, (IDENTITY, VERSION))
 
-    def identify(self, table: pa.Table) -> pa.Table:
-        """Return a table with the ids of the documents, and of their versions, in two columns."""
-        documents = self.documents(table)
-        ids = [source_identity(each.text, each.metadata, each.id) for each in documents]
-        versions = [source_identity(each.text, each.metadata) for each in documents]
-        string = arrow().string()
-        table = table.append_column(IDENTITY, arrow().array(ids, string))
-        return table.append_column(VERSION, arrow().array(versions, string))
+def read_documents(indexer: TableIndexer, table: pa.Table) -> list[Entry]:
+    """Return the documents in the rows of a table."""
+    names = indexer.metadata_names(table.schema, (IDENTITY, VERSION))
+    return [Entry(*document) for document in indexer.documents(table, names)]
 
-    def documents(self, table: pa.Table) -> list[Entry]:
-        """Return the documents in the rows of a table."""
-        names = self.metadata_names(table.schema)
-        return [Entry(*document) for document in self.columns.documents(table, names)]
+
+def identify(indexer: TableIndexer, table: pa.Table) -> pa.Table:
+    """Return a table with the ids of the documents, and of their versions, in two columns."""
+    documents = read_documents(indexer, table)
+    ids = [source_identity(each.text, each.metadata, each.id) for each in documents]
+    versions = [source_identity(each.text, each.metadata) for each in documents]
+    string = arrow().string()
+    table = table.append_column(IDENTITY, arrow().array(ids, string))
+    return table.append_column(VERSION, arrow().array(versions, string))
 
 
 class Worker:
     """A process that adds documents, with the index open."""
 
-    def __init__(self, task: IndexTask) -> None:
-        self._task = task
-        self._index = _open(task)
-        self._stores = stores_of_workers(self._index, task.turn)
+    def __init__(self, indexer: TableIndexer, turn: int | None) -> None:
+        self._indexer = indexer
+        self._index = _open(indexer)
+        self._stores = stores_of_workers(self._index, turn)
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add the documents of a table, and return the id of each, its status, and its error."""
-        documents = list(check_scope(self._task.documents(table), self._task.scope))
+        documents = list(check_scope(read_documents(self._indexer, table), self._indexer.scope))
         outcomes = run(add(self._stores, documents, tolerant=True))
         errors = [outcome.refusal for outcome in outcomes if outcome.refusal]
-        if errors and self._task.on_error == "raise":
+        if errors and self._indexer.on_error == "raise":
             raise InputError(errors[0])
         rows = [
             (source_identity(each.text, each.metadata, each.id), _status(outcome), outcome.refusal)
@@ -138,21 +156,23 @@ class Worker:
 
 @lru_cache(maxsize=1)
 def load_worker(payload: bytes) -> Worker:
-    """Return the worker for a pickled task, one per process, so that its model loads once."""
-    return Worker(load(payload))
+    """Return the worker for a pickled indexer and its turn to write, one per process, so that its
+    model loads once.
+    """
+    return Worker(*load(payload))
 
 
 @contextmanager
-def index_for_workers(task: IndexTask) -> Iterator[tuple[IndexTask, Finish]]:
+def turn_to_index(indexer: TableIndexer) -> Iterator[tuple[int | None, Finish]]:
     """Keep other writers out of the index while workers add documents.
 
-    Yields the task for the workers, and a function that reads their results, removes the documents
-    in the scope that are not among them, and returns the summary.
+    Yields the number of the turn to write, which the workers share, and a function that reads their
+    results, removes the documents in the scope that are not among them, and returns the summary.
     """
-    index = _open(task)
+    index = _open(indexer)
     with closing(index), turn_for_workers(index) as turn:
         stores = stores_of_workers(index, turn)
-        yield replace(task, turn=turn), partial(_finish, stores, task.scope)
+        yield turn, partial(_finish, stores, indexer.scope)
 
 
 def _finish(
@@ -180,9 +200,9 @@ def check_repeated(ids: Sequence[str]) -> None:
         )
 
 
-def _open(task: IndexTask) -> ParentChildIndex[Any, Any]:
+def _open(indexer: TableIndexer) -> ParentChildIndex[Any, Any]:
     """Open the index. Raises ValueError if only one process may write to its stores."""
-    index = task.open_index()
+    index = indexer.open_index()
     if not isinstance(index, ParentChildIndex):
         raise InputTypeError(
             "open_index must return what parent_document_retriever returns, got "

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from rag_splitters.contract.chunker import Chunker
-from rag_splitters.distributed.columns import DocumentColumns, load
+from rag_splitters.distributed.columns import check_kind, load
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     VERSION,
     IndexSummary,
-    IndexTask,
-    OpenIndex,
+    TableIndexer,
     check_repeated,
-    index_for_workers,
+    identify,
     load_worker,
+    turn_to_index,
 )
 from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError
@@ -30,18 +30,7 @@ if TYPE_CHECKING:
 _BATCHES_PER_TASK = 16
 
 
-def split_dataset(
-    dataset: Dataset,
-    chunker: Chunker,
-    *,
-    text_column: str = "text",
-    id_column: str | None = None,
-    metadata_columns: Sequence[str] | None = None,
-    page_break: str | None = None,
-    batch_size: int = 256,
-    on_error: Literal["raise", "row"] = "raise",
-    **options: Any,
-) -> Dataset:
+def split_dataset(dataset: Dataset, splitter: TableSplitter, **options: Any) -> Dataset:
     """Split a Ray Dataset's documents lazily, into rows with the columns of `TableSplitter`.
 
     A task splits 16 batches, or a single one if the chunker uses a model: if its worker dies, Ray
@@ -54,15 +43,14 @@ def split_dataset(
     `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`. If an actor dies, Ray repeats the
     whole block.
 
-    With `id_column`, Ray's own checkpoints (`ray.data.checkpoint.CheckpointConfig`) know which
-    documents are done, because the column keeps its name.
+    If the splitter has an `id_column`, Ray's own checkpoints
+    (`ray.data.checkpoint.CheckpointConfig`) know which documents are done, because the column keeps
+    its name.
 
     Parameters:
         dataset: the documents.
-        chunker: any chunker; it is pickled, and its models read their keys from the environment of
-            the workers.
-        text_column, id_column, metadata_columns, page_break, batch_size, on_error: see
-            `TableSplitter`.
+        splitter: how to cut the documents; it is pickled, and its models read their keys from the
+            environment of the workers.
         options: options of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory`
             and so on.
 
@@ -74,15 +62,7 @@ def split_dataset(
     consumed. Errors of the strategy, which name the document, are raised then, too.
     """
     ray = _ray("split_dataset", dataset)
-    splitter = TableSplitter(
-        chunker,
-        text_column=text_column,
-        id_column=id_column,
-        metadata_columns=metadata_columns,
-        page_break=page_break,
-        batch_size=batch_size,
-        on_error=on_error,
-    )
+    check_kind(splitter, TableSplitter, "chunker")
     schema = _known_schema(dataset)
     if schema is not None:
         splitter.output_schema(schema)
@@ -91,11 +71,12 @@ def split_dataset(
     work: Any = _Splitting if in_actors else _split
     if not in_actors:  # actors may hold all CPUs, and then no task could divide the blocks
         # Ray reads many small files as one block, and one block is one task, on one core.
-        per_task = batch_size if any(models_of(chunker)) else _BATCHES_PER_TASK * batch_size
+        batches = 1 if any(models_of(splitter.chunker)) else _BATCHES_PER_TASK
+        per_task = batches * splitter.batch_size
         dataset = dataset.repartition(target_num_rows_per_block=per_task)
     return dataset.map_batches(
         work,
-        batch_size=batch_size,
+        batch_size=splitter.batch_size,
         batch_format="pyarrow",
         fn_kwargs={"payload": payload},
         **options,
@@ -118,23 +99,13 @@ class _Splitting:
 
 
 def index_dataset(
-    dataset: Dataset,
-    open_index: OpenIndex,
-    *,
-    text_column: str = "text",
-    id_column: str | None = None,
-    metadata_columns: Sequence[str] | None = None,
-    scope: Mapping[str, Any] | None = None,
-    writers: int = 2,
-    batch_size: int = 256,
-    on_error: Literal["raise", "row"] = "raise",
-    **options: Any,
+    dataset: Dataset, indexer: TableIndexer, *, writers: int = 2, **options: Any
 ) -> IndexSummary:
     """Write a Ray Dataset's documents into a parent-child index on servers.
 
     The result is the index that one process would have written with `add_documents`. Documents that
-    have not changed since they were last indexed are skipped, changed ones are replaced, and with
-    `scope` those that are no longer in the dataset are removed.
+    have not changed since they were last indexed are skipped, changed ones are replaced, and if the
+    indexer has a `scope`, those that are no longer in the dataset are removed.
 
     This process keeps other writers out while actors cut, embed and write the documents, each of
     which goes to one of them. If an actor dies, Ray repeats its batch. If the run ends early, call
@@ -143,23 +114,8 @@ def index_dataset(
 
     Parameters:
         dataset: the documents.
-        open_index: a function without parameters that opens the index and returns the retriever:
-            `parent_document_retriever` of either framework with a `client` of a Chroma server and a
-            `docstore` on a server. It is pickled and called once in every process; let it read
-            passwords and keys from the environment.
-        text_column: the column with the texts: strings of any Arrow type.
-        id_column: the column with the documents' ids: strings or whole numbers, without duplicates.
-            Without ids, text and metadata identify a document, so a changed document is a new one.
-        metadata_columns: the columns with the documents' metadata; None: all other columns.
-        scope: which documents to remove if they are not in the dataset: those with this metadata,
-            which every document in the dataset must have, too. None removes no documents; {}
-            removes all that are not in the dataset.
+        indexer: the index, and how documents are read from the dataset.
         writers: number of actors that work concurrently; each has a model of its own.
-        batch_size: number of documents to cut, embed and write at once. The number of texts that go
-            to the model and to Chroma at once is set by the retriever's `batch_size` and by
-            `Embedder`.
-        on_error: what to do about a document that cannot be cut or stored. "raise": raise an error.
-            "row": leave it out and count it as failed.
         options: options of `Dataset.map_batches` for the actors: `num_gpus`, `num_cpus`, `memory`.
 
     Returns: how many documents were added, changed, unchanged, failed and deleted.
@@ -169,23 +125,22 @@ def index_dataset(
     several documents share, and for a document that fails.
     """
     ray = _ray("index_dataset", dataset)
+    check_kind(indexer, TableIndexer, "open_index")
     whole_number(writers, "writers", 1)
-    columns = DocumentColumns(text_column, id_column, metadata_columns)
-    own_task = IndexTask(open_index, columns, scope, batch_size, on_error)
     schema = _known_schema(dataset)
     if schema is not None:
-        own_task.metadata_names(schema)
-    with index_for_workers(own_task) as (task, finish):
+        indexer.metadata_names(schema)
+    with turn_to_index(indexer) as (turn, finish):
         if not dataset.limit(1).count():  # Ray has no columns then
             return finish([])
         options = {
             "batch_format": "pyarrow",
-            "batch_size": batch_size,
-            "fn_kwargs": {"payload": ray.cloudpickle.dumps(task)},
+            "batch_size": indexer.batch_size,
+            "fn_kwargs": {"payload": ray.cloudpickle.dumps((indexer, turn))},
             "compute": ray.data.ActorPoolStrategy(min_size=1, max_size=writers),
             **options,
         }
-        documents = dataset.map_batches(task.identify, batch_format="pyarrow")
+        documents = dataset.map_batches(partial(identify, indexer), batch_format="pyarrow")
         if _has_repeated(documents):
             documents = documents.groupby(IDENTITY).map_groups(_first, batch_format="pyarrow")
         adding: Any = _Adding

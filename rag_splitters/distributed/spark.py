@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rag_splitters.contract.chunker import Chunker
-from rag_splitters.distributed.columns import DocumentColumns, arrow, chunk_fields, load, wrong_type
+from rag_splitters.distributed.columns import (
+    DocumentTable,
+    arrow,
+    check_kind,
+    chunk_fields,
+    load,
+    wrong_type,
+)
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     MAX_EXAMPLES,
     RESULT,
     VERSION,
     IndexSummary,
-    IndexTask,
-    OpenIndex,
+    TableIndexer,
     check_repeated,
-    index_for_workers,
+    identify,
     load_worker,
+    turn_to_index,
 )
 from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError
@@ -30,18 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def split_dataframe(
-    dataframe: DataFrame,
-    chunker: Chunker,
-    *,
-    text_column: str = "text",
-    id_column: str | None = None,
-    metadata_columns: Sequence[str] | None = None,
-    page_break: str | None = None,
-    batch_size: int = 256,
-    on_error: Literal["raise", "row"] = "raise",
-    **options: Any,
-) -> DataFrame:
+def split_dataframe(dataframe: DataFrame, splitter: TableSplitter, **options: Any) -> DataFrame:
     """Split a DataFrame's documents lazily, into rows with the columns of `TableSplitter`.
 
     If a worker dies, Spark repeats its partition. You then pay a model again for the partition's
@@ -54,10 +49,8 @@ def split_dataframe(
 
     Parameters:
         dataframe: the documents.
-        chunker: any chunker; it is pickled, and its models read their keys from the environment of
-            the workers.
-        text_column, id_column, metadata_columns, page_break, batch_size, on_error: see
-            `TableSplitter`.
+        splitter: how to cut the documents; it is pickled, and its models read their keys from the
+            environment of the workers.
         options: options of `DataFrame.mapInArrow`: `barrier`, `profile`.
 
     Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame, or if a
@@ -69,21 +62,13 @@ def split_dataframe(
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructType
 
-    splitter = TableSplitter(
-        chunker,
-        text_column=text_column,
-        id_column=id_column,
-        metadata_columns=metadata_columns,
-        page_break=page_break,
-        batch_size=batch_size,
-        on_error=on_error,
-    )
+    check_kind(splitter, TableSplitter, "chunker")
     columns = {field.name: field for field in dataframe.schema}
-    chunks = splitter.output_schema(_arrow_schema(dataframe.schema, text_column, id_column))
-    own_fields = chunk_fields(with_error=on_error == "row")
+    chunks = splitter.output_schema(_arrow_schema(dataframe.schema, splitter))
+    own_fields = chunk_fields(with_error=splitter.on_error == "row")
     repeated = chunks.names[len(own_fields) :]
     own = from_arrow_schema(arrow().schema(own_fields))
-    inputs = list(dict.fromkeys([*splitter.columns.inputs, *repeated]))
+    inputs = list(dict.fromkeys([*splitter.inputs, *repeated]))
     payload: bytes = pyspark.cloudpickle.dumps(splitter)
 
     def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,32 +80,21 @@ def split_dataframe(
 
 
 def index_dataframe(
-    dataframe: DataFrame,
-    open_index: OpenIndex,
-    *,
-    text_column: str = "text",
-    id_column: str | None = None,
-    metadata_columns: Sequence[str] | None = None,
-    scope: Mapping[str, Any] | None = None,
-    writers: int = 2,
-    batch_size: int = 256,
-    on_error: Literal["raise", "row"] = "raise",
+    dataframe: DataFrame, indexer: TableIndexer, *, writers: int = 2
 ) -> IndexSummary:
     """Write a DataFrame's documents into a parent-child index on servers.
 
-    It does what `rag_splitters.distributed.ray.index_dataset` does, and has the same parameters.
-    Spark's Python workers do the work; each opens the index once and keeps it, with the model, for
-    its next task.
+    It does what `rag_splitters.distributed.ray.index_dataset` does. Spark's Python workers do the
+    work; each opens the index once and keeps it, with the model, for its next task.
 
     If a worker dies, Spark repeats its task as often as `spark.task.maxFailures` allows, which is
     not at all with `local[n]`. What has been written is not embedded again.
 
     Parameters:
         dataframe: the documents.
+        indexer: the index, and how documents are read from the DataFrame.
         writers: number of tasks that cut, embed and write; Spark runs as many of them at once as
             the cluster has cores.
-        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error: see
-            `rag_splitters.distributed.ray.index_dataset`.
 
     Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame; and what
     `index_dataset` raises; Spark wraps an error that a worker raised in one of its own.
@@ -128,27 +102,26 @@ def index_dataframe(
     pyspark = _pyspark("index_dataframe", dataframe)
     from pyspark.sql.types import StringType, StructField, StructType
 
+    check_kind(indexer, TableIndexer, "open_index")
     whole_number(writers, "writers", 1)
-    own = DocumentColumns(text_column, id_column, metadata_columns)
-    own_task = IndexTask(open_index, own, scope, batch_size, on_error)
-    names = own_task.metadata_names(_arrow_schema(dataframe.schema, text_column, id_column))
-    inputs = list(dict.fromkeys([*own.inputs, *names]))
+    names = indexer.metadata_names(_arrow_schema(dataframe.schema, indexer))
+    inputs = list(dict.fromkeys([*indexer.inputs, *names]))
     columns = _select_by_number(dataframe, inputs)
     numbers = columns.columns
     identities = [StructField(name, StringType()) for name in (IDENTITY, VERSION)]
-    with index_for_workers(own_task) as (task, finish):
-        payload: bytes = pyspark.cloudpickle.dumps(task)
+    with turn_to_index(indexer) as (turn, finish):
+        payload: bytes = pyspark.cloudpickle.dumps((indexer, turn))
 
-        def identify(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def add_identities(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for documents in _tables(batches, inputs):
-                named = load(payload).identify(documents)
+                named = identify(load(payload)[0], documents)
                 yield from named.rename_columns([*numbers, IDENTITY, VERSION]).to_batches()
 
         def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for documents in _tables(batches, [*inputs, IDENTITY, VERSION], batch_size):
+            for documents in _tables(batches, [*inputs, IDENTITY, VERSION], indexer.batch_size):
                 yield from load_worker(payload).add(documents).to_batches()
 
-        documents = columns.mapInArrow(identify, StructType([*columns.schema, *identities]))
+        documents = columns.mapInArrow(add_identities, StructType([*columns.schema, *identities]))
         distinct = documents.dropDuplicates([IDENTITY, VERSION])
         counts = distinct.groupBy(IDENTITY).count().where("count > 1").limit(MAX_EXAMPLES)
         check_repeated([row[IDENTITY] for row in counts.collect()])
@@ -189,7 +162,7 @@ def _select_by_number(dataframe: DataFrame, names: Sequence[str]) -> DataFrame:
     )
 
 
-def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
+def _arrow_schema(schema: StructType, table: DocumentTable) -> pa.Schema:
     """Return the columns with the Arrow types of texts and ids; others have the type null."""
     from pyspark.sql.types import IntegralType, NullType, StringType
 
@@ -198,8 +171,9 @@ def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
     fields = []
     for field in schema:
         types = [kinds[kind] for kind in kinds if isinstance(field.dataType, kind)]
-        if not types and field.name in (text, id):
-            expected = "strings" if field.name == text else "strings or whole numbers"
+        if not types and field.name in table.inputs:
+            is_text = field.name == table.text_column
+            expected = "strings" if is_text else "strings or whole numbers"
             raise wrong_type(field.name, expected, field.dataType.simpleString())
         fields.append(pa.field(field.name, types[0] if types else pa.null()))
     return pa.schema(fields)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.distributed.columns import (
@@ -14,10 +14,9 @@ from rag_splitters.distributed.columns import (
     METADATA,
     TEXT,
     TYPED,
-    DocumentColumns,
+    DocumentTable,
     array,
     arrow,
-    check_options,
     chunk_fields,
     is_own,
     metadata_fields,
@@ -45,7 +44,7 @@ A worker holds one batch at a time, and Arrow's strings are limited to 2 GB in e
 
 
 @dataclass(frozen=True)
-class TableSplitter:
+class TableSplitter(DocumentTable):
     """Cuts the documents in the rows of a table into chunks, which are the rows of another table.
 
     The chunks, their positions and their ids are those of the front ends for a document with the
@@ -95,14 +94,10 @@ class TableSplitter:
 
     chunker: Chunker
     _: KW_ONLY
-    text_column: str = "text"
-    id_column: str | None = None
-    metadata_columns: Sequence[str] | None = None
     page_break: str | None = None
-    batch_size: int = 256
-    on_error: Literal["raise", "row"] = "raise"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.chunker, Chunker):
             raise InputTypeError(f"chunker must be a Chunker, got {self.chunker!r}")
         if getattr(self.chunker, "id_func", None) is not None:
@@ -110,14 +105,7 @@ class TableSplitter:
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
                 "without it"
             )
-        self.columns  # noqa: B018  (it raises the error)
-        check_options(self.batch_size, self.on_error)
         check_page_break(self.page_break)
-
-    @property
-    def columns(self) -> DocumentColumns:
-        """The columns that documents are read from."""
-        return DocumentColumns(self.text_column, self.id_column, self.metadata_columns)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the chunks for a table with these columns.
@@ -125,9 +113,9 @@ class TableSplitter:
         Raises: ValueError if a column is missing, occurs twice, or has the name of one of the
         chunks' own columns; TypeError if texts or ids have the wrong type.
         """
-        names = self.columns.metadata_names(schema)
+        names = self.metadata_names(schema)
         own = self._own_fields()
-        keys = [key for key in self.columns.inputs[1:] if not is_own(key, own) and key not in names]
+        keys = [key for key in self.inputs[1:] if not is_own(key, own) and key not in names]
         return arrow().schema([*own, *metadata_fields(schema, [*keys, *names], own)])
 
     def _own_fields(self) -> list[pa.Field]:
@@ -161,7 +149,7 @@ class TableSplitter:
         own = self._own_fields()
         metadata = _metadata_batch(rows, list(schema)[len(own) :])
         names = [name for name in metadata.schema.names if name != self.id_column]
-        documents = enumerate(self.columns.documents(rows, names))
+        documents = enumerate(self.documents(rows, names))
         sources = [Source(*document, number) for number, document in documents]
         chunks: list[_ChunkRow] = []
         numbers: list[int] = []

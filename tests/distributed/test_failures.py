@@ -136,7 +136,9 @@ def test_id_column_may_be_named_among_the_metadata() -> None:
 
 def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:  # noqa: F811
     chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
-    chunks = split_dataset(blocks(ray, DOCUMENTS, 2), chunker, id_column="key", on_error="row")
+    chunks = split_dataset(
+        blocks(ray, DOCUMENTS, 2), TableSplitter(chunker, id_column="key", on_error="row")
+    )
     check_rows(chunks.take_all(), "RuntimeError: it went boom")
 
 
@@ -152,7 +154,7 @@ def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Pa
         counts = []
         for run in ("one", "two"):
             dataset = ray.data.read_parquet(str(tmp_path / "documents"))
-            chunks = split_dataset(dataset, RecursiveChunker(), id_column="key")
+            chunks = split_dataset(dataset, TableSplitter(RecursiveChunker(), id_column="key"))
             chunks.write_parquet(str(tmp_path / run))
             files = list((tmp_path / run).glob("*.parquet"))
             counts.append(sum(pa.parquet.read_table(file).num_rows for file in files))
@@ -194,7 +196,9 @@ def test_killed_worker_pays_its_own_batch_twice_at_most(
     documents = [Given(f"d{number}", f"Text number {number} is here.") for number in range(40)]
     model = MortalModel(tmp_path)
     chunker = ContextualChunker(llm=model, cache=tmp_path / "cache" if has_cache else None)
-    chunks = split_dataset(blocks(ray, documents, 1), chunker, id_column="key", batch_size=4)
+    chunks = split_dataset(
+        blocks(ray, documents, 1), TableSplitter(chunker, id_column="key", batch_size=4)
+    )
     assert len(chunks.take_all()) == 40
     prompts = model.prompts()
     assert len(prompts) == 40
@@ -218,7 +222,9 @@ def test_nothing_that_is_sent_to_the_workers_holds_the_key(
 
     monkeypatch.setattr(ray.data.Dataset, "map_batches", map_batches)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    split_dataset(blocks(ray, FINE, 1), AgenticChunker(llm=make_llm), id_column="key")
+    split_dataset(
+        blocks(ray, FINE, 1), TableSplitter(AgenticChunker(llm=make_llm), id_column="key")
+    )
     assert len(sent) == 1
     assert not any(SECRET.encode() in each for each in sent)
 
@@ -240,7 +246,9 @@ def test_model_with_a_key_is_not_sent_to_the_workers(monkeypatch: pytest.MonkeyP
 
 def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:  # noqa: F811
     chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
-    chunks = split_dataframe(frame(spark, DOCUMENTS), chunker, id_column="key", on_error="row")
+    chunks = split_dataframe(
+        frame(spark, DOCUMENTS), TableSplitter(chunker, id_column="key", on_error="row")
+    )
     check_rows(rows_of(chunks), "RuntimeError: it went boom")
 
 
@@ -256,6 +264,6 @@ def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(type(dataframe), "mapInArrow", map_in_arrow)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    split_dataframe(dataframe, AgenticChunker(llm=make_llm), id_column="key")
+    split_dataframe(dataframe, TableSplitter(AgenticChunker(llm=make_llm), id_column="key"))
     assert len(sent) == 1
     assert not any(SECRET.encode() in each for each in sent)

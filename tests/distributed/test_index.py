@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_splitters.distributed.indexing import IndexSummary
+from rag_splitters.distributed import IndexSummary, TableIndexer
 from rag_splitters.distributed.ray import index_dataset
 from rag_splitters.distributed.spark import index_dataframe
 from tests.distributed.test_ray import ray  # noqa: F401
@@ -52,13 +52,14 @@ def make_place(
 def index_with_ray(ray: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
     dataset = ray.data.from_items(rows, override_num_blocks=2)
     options = {"id_column": "id", "batch_size": BATCH, **options}
-    return index_dataset(dataset, partial(open_index, place), **options)
+    return index_dataset(dataset, TableIndexer(partial(open_index, place), **options))
 
 
 def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
     frame = spark.createDataFrame(rows, "id string, text string, team string, tower long")
     options = {"id_column": "id", "batch_size": BATCH, **options}
-    return index_dataframe(frame.repartition(4), partial(open_index, place), **options)
+    indexer = TableIndexer(partial(open_index, place), **options)
+    return index_dataframe(frame.repartition(4), indexer)
 
 
 def assert_equal_indexes(many: Place, one: Place) -> None:

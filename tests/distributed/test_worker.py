@@ -11,13 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rag_splitters.distributed.columns import DocumentColumns
-from rag_splitters.distributed.indexing import (
-    IndexSummary,
-    IndexTask,
-    Worker,
-    index_for_workers,
-)
+from rag_splitters.distributed import IndexSummary, TableIndexer
+from rag_splitters.distributed.indexing import Worker, identify, turn_to_index
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.models import ModelError
 from tests.support.index_opening import MortalEmbeddings, Place, document, open_index
@@ -39,12 +34,11 @@ def index(where: Place) -> Index:
     """Indexes rows of documents."""
 
     def index_rows(rows: list[dict[str, Any]], **options: Any) -> IndexSummary:
-        columns = DocumentColumns(options.pop("text_column", "text"), "id", None)
-        defaults = {"scope": None, "batch_size": 3, "on_error": "raise", "columns": columns}
-        own_task = IndexTask(**{"open_index": partial(open_index, where), **defaults, **options})
-        table = own_task.identify(pa.Table.from_pylist(rows))
-        with index_for_workers(own_task) as (task, finish):
-            worker = Worker(task)
+        defaults = {"open_index": partial(open_index, where), "id_column": "id", "batch_size": 3}
+        indexer = TableIndexer(**{**defaults, **options})
+        table = identify(indexer, pa.Table.from_pylist(rows))
+        with turn_to_index(indexer) as (turn, finish):
+            worker = Worker(indexer, turn)
             batches = [table.slice(start, 3) for start in range(0, len(rows), 3)]
             return finish(row for batch in batches for row in worker.add(batch).to_pylist())
 
