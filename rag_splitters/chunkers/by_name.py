@@ -144,6 +144,63 @@ def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> d
     return {n: values[n] for n in fields if n in required or values[n] != defaults[n]}
 
 
+def as_json(value: Any) -> Any:
+    """Return a parameter as JSON; a chunker as its strategy and changed parameters, no models."""
+    if isinstance(value, Chunker):
+        changed = changed_parameters(value).items()
+        parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
+        return {"strategy": value.strategy, **parameters}
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def with_size(name: str, parameters: Mapping[str, Any], key: str, size: Any) -> dict[str, Any]:
+    """Return a strategy's parameters with a size, such as `chunk_size` or `length_function`.
+
+    A strategy without this size, such as titled, hybrid or modality, passes it on to the strategies
+    inside it. If none of them has it, the parameters are returned as they are.
+
+    Raises: ValueError if the strategy was given the size already.
+
+    >>> with_size("titled", {}, "chunk_size", 90)
+    {'chunker': {'strategy': 'content_aware', 'chunk_size': 90}}
+    """
+    kind = chunker_class(name)
+    if key in kind.model_fields:
+        if key in parameters:
+            raise InputError(f"{key} is given twice")
+        return {**parameters, key: size}
+    values = {name: default for name, (default, _) in parameter_docs(kind).items()} | {**parameters}
+    resized = {
+        name: _with_size(values[name], key, size)
+        for name, field in kind.model_fields.items()
+        if _holds_chunkers(field, values[name])
+    }
+    changed = {name: value for name, value in resized.items() if value is not values[name]}
+    return {**parameters, **changed}
+
+
+def _with_size(value: Any, key: str, size: Any) -> Any:
+    """Return the chunkers in a value with a size, or the value itself if none of them has it."""
+    if isinstance(value, list | tuple):
+        parts = [_with_size(each, key, size) for each in value]
+        is_same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if is_same else parts
+    named = as_json(value) if isinstance(value, Chunker) else value
+    named = {"strategy": named} if isinstance(named, str) else named
+    if not isinstance(named, Mapping) or named.get("strategy") not in CATALOGUE:
+        return value
+    parameters = {each: part for each, part in named.items() if each != "strategy"}
+    resized = with_size(named["strategy"], parameters, key, size)
+    return value if resized == parameters else {"strategy": named["strategy"], **resized}
+
+
+def _holds_chunkers(field: FieldInfo, value: Any) -> bool:
+    """Whether a value is a chunker or a list of them, and not a word such as "keep"."""
+    return "Chunker" in str(field.annotation) and value not in split_union(field.annotation)[0]
+
+
 def split_union(annotation: Any) -> tuple[list[Any], set[Any]]:
     """Return the literal values that a type allows, and the other types in its union but None.
 
@@ -175,7 +232,7 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
         return Path(value)
     if name == "length_function" and isinstance(value, str) and value.endswith(".json"):
         return _read_tokenizer(Path(value.removeprefix("tokens:")))
-    if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
+    if not _holds_chunkers(field, value):
         return value
     if isinstance(value, list):
         return [_build_nested(part) for part in value]

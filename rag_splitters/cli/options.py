@@ -13,7 +13,6 @@ from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import (
     MODEL_PARAMETERS,
     build_chunker,
-    changed_parameters,
     chunker_class,
     parameter_field,
     required_models,
@@ -23,7 +22,6 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
 from rag_splitters.extras import install_command
 from rag_splitters.models.named import load_embeddings, load_llm
-from rag_splitters.parameters.messages import unknown_parameter
 
 JsonOption = Annotated[
     bool,
@@ -93,47 +91,6 @@ def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
             extra = f" ({install_command('ner')})" if key == "ner" else ""
             raise InputError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}{extra}")
     return build_chunker(name, parameters)
-
-
-def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
-    """Return a strategy without sizes of its own, with these sizes for the strategies inside it.
-
-    These are the stages of hybrid, the chunker of titled and contextual, and those of modality for
-    each kind. What has no sizes, such as "keep", stays as it is.
-
-    Raises: ValueError if nothing has sizes, or if one of them was given a size already.
-
-    >>> with_sizes(build_chunker("titled", {}), {"chunk_size": 90}).chunker.chunk_size
-    90
-    """
-    resized: Chunker = _with_sizes(chunker, sizes)
-    if resized is chunker:
-        raise unknown_parameter(chunker.strategy, next(iter(sizes)), type(chunker).model_fields)
-    return resized
-
-
-def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
-    """Return the chunkers with these sizes, or the value itself if nothing in it has sizes."""
-    if isinstance(value, list | tuple):
-        parts = [_with_sizes(each, sizes) for each in value]
-        return (
-            parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
-        )
-    if not isinstance(value, Chunker) or value.strategy not in CATALOGUE:
-        return value
-    fields = type(value).model_fields
-    if sizes.keys() <= fields.keys():
-        for key in sizes.keys() & value.model_fields_set:
-            raise InputError(f"{key} is given twice")
-        changes = dict(sizes)
-    else:
-        inner = {
-            key: (getattr(value, key), _with_sizes(getattr(value, key), sizes)) for key in fields
-        }
-        changes = {key: new for key, (old, new) in inner.items() if new is not old}
-    if not changes:
-        return value
-    return build_chunker(value.strategy, {**changed_parameters(value), **changes})
 
 
 def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:

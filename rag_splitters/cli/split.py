@@ -12,7 +12,7 @@ from typing import IO, Annotated
 import typer
 from rich.text import Text
 
-from rag_splitters.chunkers.by_name import chunker_class
+from rag_splitters.chunkers.by_name import chunker_class, with_size
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
@@ -22,7 +22,6 @@ from rag_splitters.cli.options import (
     complete_strategy,
     models_from_options,
     read_parameters,
-    with_sizes,
 )
 from rag_splitters.cli.views import (
     chunk_row,
@@ -34,6 +33,7 @@ from rag_splitters.cli.views import (
 )
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import FileError, InputError, RagSplittersError
+from rag_splitters.parameters.messages import unknown_parameter
 from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read_sources
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
@@ -119,9 +119,16 @@ def split(
         "length_function": length_function,
     }
     size_pairs = [f"{key}={each}" for key, each in sizes.items() if each is not None]
-    chunker = _chunker(
-        strategy, pairs or [], size_pairs, models_from_options(embeddings, llm, base_url)
-    )
+    parameters = read_parameters(strategy, pairs or ())
+    for key, size in read_parameters("recursive", size_pairs).items():
+        resized = with_size(strategy, parameters, key, size)
+        if resized == parameters:
+            raise unknown_parameter(strategy, key, chunker_class(strategy).model_fields)
+        parameters = resized
+    models = models_from_options(embeddings, llm, base_url)
+    for key in parameters.keys() & models.keys():
+        raise InputError(f"{key} is given twice")
+    chunker = chunker_from_options(strategy, {**parameters, **models})
     if show and json:
         raise InputError("--show and --json cannot be used together")
     try:
@@ -160,22 +167,6 @@ def split(
         raise InputError(errors[0])
     if errors:
         raise InputError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
-
-
-def _chunker(
-    name: str, pairs: Sequence[str], size_pairs: Sequence[str], models: dict[str, object]
-) -> Chunker:
-    """Return the strategy that the options describe."""
-    own_sizes = any(
-        pair.partition("=")[0] in chunker_class(name).model_fields for pair in size_pairs
-    )
-    parameters = read_parameters(name, [*pairs, *(size_pairs if own_sizes else [])])
-    for key in parameters.keys() & models.keys():
-        raise InputError(f"{key} is given twice")
-    chunker = chunker_from_options(name, {**parameters, **models})
-    if size_pairs and not own_sizes:
-        return with_sizes(chunker, read_parameters("recursive", size_pairs))
-    return chunker
 
 
 def _open(path: Path) -> IO[str]:

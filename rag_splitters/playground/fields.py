@@ -13,7 +13,7 @@ from math import log
 from typing import Any
 
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.by_name import chunker_class, required_models
+from rag_splitters.chunkers.by_name import chunker_class, required_models, with_size
 from rag_splitters.playground.form import form
 from rag_splitters.playground.model_set import ModelSet
 
@@ -153,25 +153,11 @@ def sizes_of(strategy: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_sizes(strategy: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that give these sizes to a strategy, or to the chunkers inside it.
-
-    >>> with_sizes("titled", {"chunk_size": 90})
-    {'chunker': {'strategy': 'content_aware', 'chunk_size': 90}}
-    """
-    controls = {each["name"]: each["default"] for each in form(chunker_class(strategy))}
-    if any(name in controls for name in _SIZES):
-        return {
-            name: size
-            for name, size in sizes.items()
-            if name in controls and size != controls[name]
-        }
-    if not sizes or not (inner := _first_inner(strategy, {})):
-        return {}
-    name, chunkers = inner
-    resized = [{**each, **with_sizes(each["strategy"], sizes)} for each in chunkers]
-    if resized == chunkers:
-        return {}
-    return {name: resized if isinstance(controls[name], list) else resized[0]}
+    """Return the parameters that give these sizes to a strategy, as far as it has them."""
+    parameters: dict[str, Any] = {}
+    for key, size in sizes.items():
+        parameters = with_size(strategy, parameters, key, size)
+    return parameters
 
 
 def _first_inner(

@@ -14,9 +14,8 @@ from typing import Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunkers.by_name import (
-    MODEL_PARAMETERS,
+    as_json,
     build_chunker,
-    changed_parameters,
     chunker_class,
     parameter_docs,
     required_models,
@@ -132,17 +131,6 @@ def _bounds(field: FieldInfo) -> dict[str, Any]:
     least = [each.ge for each in field.metadata if hasattr(each, "ge")]
     most = [each.le for each in field.metadata if hasattr(each, "le")]
     return {**({"least": least[0]} if least else {}), **({"most": most[0]} if most else {})}
-
-
-def as_json(value: Any) -> Any:
-    """Return a parameter as JSON; a chunker as its strategy and changed parameters, no models."""
-    if isinstance(value, Chunker):
-        changed = changed_parameters(value).items()
-        parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
-        return {"strategy": value.strategy, **parameters}
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
-    return value if isinstance(value, str | int | float | bool) else None
 
 
 def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int) -> Any:

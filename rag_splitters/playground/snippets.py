@@ -9,9 +9,8 @@ from importlib import import_module
 from textwrap import indent
 from typing import Any
 
-from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters
+from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, as_json, changed_parameters
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.playground.form import as_json
 from rag_splitters.playground.model_set import ModelSet
 
 _WIDTH = 88
