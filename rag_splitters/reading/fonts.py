@@ -18,6 +18,7 @@ _LONGEST = 250  # characters
 _LONGEST_LABEL = 100
 _MOST_HEADINGS = 0.5  # of all lines: if there are more, they are not headings
 _LEVELS = 6
+_FIRST_TEXTS = 3  # of a slide: its title is one of them
 _CONTENTS = re.compile(r"(?:[.…_·]\s?){4,}\s*(?:\d+|[ivxl]+)?\s*\Z")
 _NUMBER = re.compile(r"((?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*)\.?[ \t]+(?=\S)")
 _STOPS = (".", ":", "!", "?", "。")
@@ -30,11 +31,27 @@ class Font(NamedTuple):
         size: the height of its letters, in points.
         is_bold: whether it is bold from the first to the last letter.
         baseline: the height of its baseline on the page, in points.
+        is_fixed: whether all letters are equally wide, as in code.
     """
 
     size: float
     is_bold: bool
     baseline: float
+    is_fixed: bool = False
+
+
+class Part(NamedTuple):
+    """A part of a line that stands somewhere on the page.
+
+    Parameters:
+        offset: its offset in the line.
+        text: its text.
+        place: where it stands in PDFium's text of the page.
+    """
+
+    offset: int
+    text: str
+    place: int
 
 
 class Line(NamedTuple):
@@ -43,12 +60,13 @@ class Line(NamedTuple):
     Parameters:
         text: the text.
         font: its font, if known.
-        place: where its first visible letter stands in PDFium's text of the page; -1 if unknown.
+        parts: the parts of the text whose places are known: all that is visible, or the cells of a
+            row that was written in Markdown.
     """
 
     text: str
     font: Font | None = None
-    place: int = -1
+    parts: tuple[Part, ...] = ()
 
 
 class FontHeading(NamedTuple):
@@ -69,6 +87,27 @@ class _Run(NamedTuple):
     text: str
     font: Font
     above: float  # the distance to the line above; infinite without one
+
+
+def slide_titles(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:
+    """Find the titles of slides: on each page the largest of its first texts.
+
+    >>> text = Line("Cool the water first.", Font(18, False, 80))
+    >>> slide_titles([[Line("Tea", Font(24, False, 120)), text], [text, text]])
+    [FontHeading(page=0, first=0, last=1, level=1)]
+    """
+    titles: list[FontHeading] = []
+    for page, lines in enumerate(pages):
+        runs = list(_runs(page, lines))
+        first = max(runs[:_FIRST_TEXTS], key=lambda run: run.font.size, default=None)
+        if first is None or not _may_be_heading(first):
+            continue
+        others = [run.font for run in runs if run is not first]
+        is_larger = all(font.size < first.font.size * (1 - _SAME) for font in others)
+        is_bolder = first.font.is_bold and not any(font.is_bold for font in others)
+        if is_larger or is_bolder:
+            titles.append(FontHeading(page, first.first, first.last, 1))
+    return titles
 
 
 def find_headings(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:

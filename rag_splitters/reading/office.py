@@ -49,8 +49,8 @@ def read_docx(data: bytes, name: str) -> str:
 def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     """Read a presentation as Markdown: the titles, texts, tables and notes of its slides.
 
-    Texts are in the order of the shapes; speaker notes follow "Notes:". Images, charts, and texts
-    on the slide masters are dropped.
+    Texts are in the order of the shapes; speaker notes follow "Notes:". A slide without a title
+    gets one such as "Slide 3". Images, charts, and texts on the slide masters are dropped.
 
     Parameters:
         data: the presentation.
@@ -64,7 +64,8 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     pptx = _library("pptx", "python-pptx", name)
     check_archive(data, name, "PPTX")
     try:
-        slides = [_join(_slide_blocks(each)) for each in pptx.Presentation(io.BytesIO(data)).slides]
+        presentation = pptx.Presentation(io.BytesIO(data))
+        slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
     except Exception as error:
         raise damaged_file(name, "PPTX", error) from error
     rows: list[Row] = []
@@ -220,19 +221,24 @@ def _distinct_cells(cells: Iterable[Any]) -> Iterator[Any]:
         last = cell._tc
 
 
-def _slide_blocks(slide: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the blocks of a slide, its title first."""
+def _slide_blocks(number: int, slide: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the blocks of a slide, its title first; "Slide 3" if it has none, but other text."""
     title = slide.shapes.title
-    if title is not None and title.text_frame.text.strip():
-        yield f"# {' '.join(title.text_frame.text.split())}", False
+    words = " ".join(title.text_frame.text.split()) if title is not None else ""
+    blocks = list(_blocks_under_title(slide, title))
+    if words or blocks:
+        yield f"# {words or f'Slide {number}'}", False
+    yield from blocks
+
+
+def _blocks_under_title(slide: Any, title: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the texts and tables of a slide, and its notes."""
     for shape in _shapes(slide.shapes):
         if title is not None and shape.shape_id == title.shape_id:
             continue
         if shape.has_table:
-            yield (
-                markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows]),
-                False,
-            )
+            rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
+            yield markdown_table(rows), False
         elif shape.has_text_frame:
             yield from _shape_blocks(shape)
     if slide.has_notes_slide:

@@ -10,14 +10,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, islice
 from statistics import median
 from threading import Lock
 from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
-from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
+from rag_splitters.reading.fonts import Font, FontHeading, Line, Part, find_headings, slide_titles
+from rag_splitters.reading.pdf_tables import (
+    FEWEST_ROWS,
+    MOST_RULES,
+    Grid,
+    Rule,
+    Word,
+    find_grids,
+    with_tables,
+)
 from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.stored_outline import Heading
@@ -28,6 +37,11 @@ _PDFIUM = Lock()  # the library must not be called from two threads at once
 _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
+_FIXED_PITCH = 1  # a flag of a font
+_SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
+_WORD = re.compile(r"\S+")
+_ALL = re.compile(r".+")
+_FIXED = re.compile(rb"mono|courier|consol|typewr|tt\d{1,4}\Z", re.IGNORECASE)
 _REACH = 200  # characters within which the next line is searched for
 _FEWEST = 3  # headings: if there are fewer, numbered lines are added
 
@@ -40,12 +54,14 @@ class Layout(NamedTuple):
         starts: where each page begins in the lines that are joined by line breaks.
         edits: what joins the words that are divided at the end of a line.
         text: the text after the edits.
+        is_slides: whether its pages are slides: most are wider than high.
     """
 
     pages: list[list[Line]]
     starts: list[int]
     edits: list[Edit]
     text: str
+    is_slides: bool = False
 
 
 def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
@@ -53,7 +69,8 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
 
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
     are divided at the end of a line are joined. A warning in the log names pages that hold images
-    and no text. Headings are recognised by their fonts; see `find_headings`.
+    and no text. Tables become Markdown; see `with_tables`. Headings are recognised by their fonts,
+    or are the titles of slides; see `find_headings` and `slide_titles`.
 
     Parameters:
         data: the PDF.
@@ -63,15 +80,18 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
     by a password, or holds no text.
     """
     layout = read_layout(data, name)
-    return layout.text, _place_headings(layout, find_headings(layout.pages))
+    titles = slide_titles(layout.pages) if layout.is_slides else []
+    return layout.text, _place_headings(layout, titles or find_headings(layout.pages))
 
 
 def read_layout(data: bytes, name: str) -> Layout:
     """Return the lines of a PDF and its text; see `read_pdf`."""
     with open_pdf(data, name) as (document, pdfium):
-        pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]
+        read = [_read_page(page, pdfium.raw) for page in document]
+        pages = [lines for lines, _ in read]
         blank = [number for number, page in enumerate(pages) if not _has_text(page)]
         image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
+        sizes = [document.get_page_size(number) for number in range(len(document))]
         scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
     advice = "run text recognition over it first, for example with ocrmypdf"
     if not any(map(_has_text, pages)):
@@ -79,12 +99,18 @@ def read_layout(data: bytes, name: str) -> Layout:
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
     ranges = inner_lines([[line.text for line in page] for page in pages])
-    pages = [page[first:last] for page, (first, last) in zip(pages, ranges, strict=True)]
+    pages = [
+        with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
+        if geometry
+        else lines[first:last]
+        for (lines, geometry), (first, last) in zip(read, ranges, strict=True)
+    ]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
     lines = "\n\f".join(texts)
     edits = hyphen_edits(lines)
-    return Layout(pages, starts, edits, with_edits(lines, edits))
+    wide = sum(width > height for width, height in sizes)
+    return Layout(pages, starts, edits, with_edits(lines, edits), 2 * wide > len(pages) > 1)
 
 
 @contextmanager
@@ -143,6 +169,13 @@ def _with_numbered_lines(text: str, headings: list[Heading]) -> list[Heading]:
     return sorted([*headings, *below])
 
 
+def _read_page(page: Any, raw: Any) -> tuple[list[Line], _Geometry | None]:
+    """Return the lines of a page, and its geometry if it may have a table."""
+    text_page = page.get_textpage()
+    lines = _lines_of(text_page, raw)
+    return lines, _geometry(lines, page, text_page, raw)
+
+
 def _lines_of(page: Any, raw: Any) -> list[Line]:
     """Return the lines of a page with their fonts."""
     text: str = page.get_text_bounded()
@@ -157,7 +190,9 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
         font = _font_of(letters, page, at, raw) if at >= 0 else None
         place = at + len(letters) if at >= 0 else place
         hyphen = "-" if match and match[0] == _HYPHEN else ""
-        lines.append(Line(content + hyphen, font, at))
+        indent = len(content) - len(content.lstrip())
+        parts = (Part(indent, letters, at),) if at >= 0 else ()
+        lines.append(Line(content + hyphen, font, parts))
     return lines
 
 
@@ -175,12 +210,79 @@ def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:
         raw.FPDFText_GetFontSize(page, place) * math.hypot(matrix.c, matrix.d)
         for place, matrix in zip(places, matrices, strict=True)
     ]
-    is_bold = all(_is_bold(page, place, raw) for place in (places[0], places[-1]))
-    return Font(median(sizes), is_bold, matrices[0].f)
+    styles = [_style(page, place, raw) for place in (places[0], places[-1])]
+    is_bold, is_fixed = (all(each) for each in zip(*styles, strict=True))
+    return Font(median(sizes), is_bold, matrices[0].f, is_fixed)
 
 
-def _is_bold(page: Any, place: int, raw: Any) -> bool:
-    """Whether a letter is bold, by the name of its font; PDFium only guesses weights."""
-    name = ctypes.create_string_buffer(100)
-    raw.FPDFText_GetFontInfo(page, place, name, len(name), None)
-    return _BOLD.search(name.value) is not None
+def _style(page: Any, place: int, raw: Any) -> tuple[bool, bool]:
+    """Whether a letter is bold, by the name of its font, and whether its font has a fixed pitch.
+
+    PDFium only guesses weights.
+    """
+    name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
+    raw.FPDFText_GetFontInfo(page, place, name, len(name), flags)
+    is_fixed = flags.value & _FIXED_PITCH or _FIXED.search(name.value) is not None
+    return _BOLD.search(name.value) is not None, bool(is_fixed)
+
+
+class _Geometry(NamedTuple):
+    """Where the words of each line of a page stand, and the grids that are drawn on it."""
+
+    words: list[list[Word]]
+    grids: list[Grid]
+
+
+def _geometry(lines: Sequence[Line], page: Any, text_page: Any, raw: Any) -> _Geometry | None:
+    """Return the geometry of a page; None if it cannot have a table."""
+    rows = list(_rows_with_gaps(text_page, raw))
+    if len(rows) < 2:
+        return None
+    grids = find_grids(list(islice(_rules(page, raw), MOST_RULES + 1)))
+    if len(rows) < FEWEST_ROWS and not grids:
+        return None
+    rows += [(grid.bands[0], grid.bands[-1]) for grid in grids]
+    heights = {each for low, high in rows for each in range(int(low) - 1, int(high) + 1)}
+    words: list[list[Word]] = []
+    for line in lines:
+        font = line.font
+        is_row = font and int(font.baseline) in heights and (grids or not font.is_fixed)
+        words.append(list(_words(line, text_page, raw, _WORD if is_row else _ALL)))
+    return _Geometry(words, grids)
+
+
+def _rules(page: Any, raw: Any) -> Iterator[Rule]:
+    """Yield the bounds of the lines and rectangles that are drawn on a page."""
+    edges = [ctypes.c_float() for _ in range(4)]
+    for index in range(raw.FPDFPage_CountObjects(page)):
+        drawing = raw.FPDFPage_GetObject(page, index)
+        if raw.FPDFPageObj_GetType(drawing) == raw.FPDF_PAGEOBJ_PATH:
+            raw.FPDFPageObj_GetBounds(drawing, *edges)
+            yield Rule(*(edge.value for edge in edges))
+
+
+def _rows_with_gaps(page: Any, raw: Any) -> Iterator[tuple[float, float]]:
+    """Yield the lower and the upper edge of each text that is beside, or above, the one before."""
+    edges = [ctypes.c_double() for _ in range(4)]
+    last = 0.0, 0.0, 0.0, 0.0
+    for index in range(raw.FPDFText_CountRects(page, 0, -1)):
+        raw.FPDFText_GetRect(page, index, *edges)
+        left, top, right, bottom = (edge.value for edge in edges)
+        _, last_top, last_right, last_bottom = last
+        least = _SMALLEST_GAP * max(top - bottom, last_top - last_bottom)
+        if left - last_right >= least and top > last_bottom:
+            yield bottom, top
+        last = left, top, right, bottom
+
+
+def _words(line: Line, page: Any, raw: Any, pattern: re.Pattern[str]) -> Iterator[Word]:
+    """Yield the words of a line, with their edges on the page."""
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    for part in line.parts:
+        for match in pattern.finditer(part.text):
+            edges: list[float] = []
+            for offset in (match.start(), match.end() - 1):
+                place = raw.FPDFText_GetCharIndexFromTextIndex(page, part.place + offset)
+                raw.FPDFText_GetCharBox(page, place, left, right, bottom, top)
+                edges += [left.value, right.value]
+            yield Word(part.offset + match.start(), part.offset + match.end(), edges[0], edges[-1])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.errors import InputError
-from rag_splitters.reading.fonts import Line
+from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
 from rag_splitters.reading.typesetting import unmoved
 
@@ -70,8 +70,8 @@ def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     with open_pdf(data, name) as (document, pdfium):
         return [
             Box(page + 1, *edges)
-            for page, line, begin, stop in _lines_between(layout, first, last)
-            for edges in _edges(document[page].get_textpage(), pdfium.raw, line, begin, stop)
+            for page, part, begin, stop in _parts_between(layout, first, last)
+            for edges in _edges(document[page].get_textpage(), pdfium.raw, part, begin, stop)
         ]
 
 
@@ -164,28 +164,29 @@ def _position_of(chunk: Any) -> tuple[int, int, str]:
     return start, end, str(getattr(chunk, "page_content", None) or chunk.text)
 
 
-def _lines_between(layout: Layout, first: int, last: int) -> Iterator[tuple[int, Line, int, int]]:
-    """Yield the lines between two offsets with their pages, and the part of each line's text."""
+def _parts_between(layout: Layout, first: int, last: int) -> Iterator[tuple[int, Part, int, int]]:
+    """Yield the parts of lines between two offsets with their pages, and the range of each part."""
     for page, lines in enumerate(layout.pages):
         start = layout.starts[page]
         for line in lines:
-            begin, stop = max(first - start, 0), min(last - start, len(line.text))
-            if begin < stop and line.place >= 0:
-                yield page, line, begin, stop
+            for part in line.parts:
+                begin = max(first - start - part.offset, 0)
+                stop = min(last - start - part.offset, len(part.text))
+                if begin < stop:
+                    yield page, part, begin, stop
             start += len(line.text) + 1
 
 
 def _edges(
-    page: Any, raw: Any, line: Line, begin: int, stop: int
+    page: Any, raw: Any, part: Part, begin: int, stop: int
 ) -> Iterator[tuple[float, float, float, float]]:
-    """Yield left, bottom, right and top of the rectangles around a part of a line."""
-    indent = len(line.text) - len(line.text.lstrip())
-    letters = line.text[begin:stop].strip()
-    offset = begin + len(line.text[begin:stop]) - len(line.text[begin:stop].lstrip()) - indent
+    """Yield left, bottom, right and top of the rectangles around a range of a part of a line."""
+    letters = part.text[begin:stop].strip()
     if not letters:
         return
-    start = raw.FPDFText_GetCharIndexFromTextIndex(page, line.place + offset)
-    end = raw.FPDFText_GetCharIndexFromTextIndex(page, line.place + offset + len(letters) - 1)
+    offset = part.place + part.text.index(letters, begin)
+    start = raw.FPDFText_GetCharIndexFromTextIndex(page, offset)
+    end = raw.FPDFText_GetCharIndexFromTextIndex(page, offset + len(letters) - 1)
     for index in range(raw.FPDFText_CountRects(page, start, end - start + 1)):
         left, top, right, bottom = (ctypes.c_double() for _ in range(4))
         raw.FPDFText_GetRect(page, index, left, top, right, bottom)

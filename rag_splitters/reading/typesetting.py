@@ -14,7 +14,10 @@ _EDGE = 3  # lines at the top and at the bottom of a page that may be running he
 _LONGEST_HEAD = 200  # characters
 _NUMBER = re.compile(r"\b(?:\d{1,5}|[ivxl]{1,7}|[IVXL]{1,7})\b")
 
-_HYPHEN = re.compile(r"(?<=[^\W_])([-\u2010\u00ad])[ \t]*(\n?\f|\n)[ \t]*(?=[^\W_])")
+DIVISION = "\v"
+"""What stands between the lines of one cell of a table after a hyphen."""
+
+_HYPHEN = re.compile(rf"(?<=[^\W_])([-\u2010\u00ad])[ \t]*(\n?\f|[\n{DIVISION}])[ \t]*(?=[^\W_])")
 _REST = re.compile(r"([^\W_]{1,60})\S{0,60}(?!\S)[ \t]*")
 _WORD = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _LONGEST_WORD = 60
@@ -136,6 +139,7 @@ def hyphen_edits(text: str) -> list[Edit]:
             continue
         is_whole_line = text[rest.end() : rest.end() + 1] in ("", "\n", "\f")
         line_break = "" if is_whole_line and match[2] == "\n" else match[2]
+        line_break = " " if line_break == DIVISION else line_break
         edits.append(Edit(match.start(), rest.end(), f"{hyphen}{rest[0].rstrip()}{line_break}"))
         previous_end = rest.end()
     return edits

@@ -16,6 +16,8 @@ from pptx.util import Inches
 from rag_splitters.langchain import AutoTextSplitter, FileLoader, SentenceTextSplitter
 from rag_splitters.llama_index import AutoNodeParser, FileReader
 from rag_splitters.reading import office
+from rag_splitters.reading.files import read_bytes
+from rag_splitters.structure.outline import Outline
 
 
 @pytest.fixture
@@ -110,6 +112,18 @@ def archive(**files: bytes) -> bytes:
         for name, data in files.items():
             target.writestr(name, data)
     return content.getvalue()
+
+
+def test_slide_without_a_title_has_its_number_as_title() -> None:
+    presentation = Presentation()
+    for _ in range(2):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+        box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(1))
+        box.text_frame.text = "Cool the water for green tea."
+    output = io.BytesIO()
+    presentation.save(output)
+    (source,) = read_bytes(output.getvalue(), "tea.pptx")
+    assert [heading.text for heading in Outline.of(source.text).headings] == ["Slide 1", "Slide 2"]
 
 
 @pytest.mark.parametrize("suffix", ["docx", "pptx"])

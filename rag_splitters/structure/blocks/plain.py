@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rag_splitters.structure.block import Block
+from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.leads import anchor_start
 from rag_splitters.text.lines import (
@@ -62,7 +63,7 @@ def with_paragraphs(
 def _paragraphs(
     text: str, position: int, stop: int, breaks: re.Pattern[str] | None, group: int
 ) -> Iterator[Block]:
-    """Yield the paragraphs and list items of a part of the text."""
+    """Yield the paragraphs, list items and pipe tables of a part of the text."""
     if not text[position:stop].strip():
         return
     lines = [match.span(1) for match in _LINE.finditer(text, position, stop)]
@@ -91,6 +92,8 @@ def _paragraphs(
 def _paragraph(text: str, start: int, end: int, group: int) -> Block:
     start = skip_space(text, start)
     end = trim_space(text, start, end)
+    if not group and text.startswith("|", start) and PipeTable.read(text, start, end):
+        return Block("table", start, end)
     return Block("list_item" if group else "paragraph", start, end, bool(group), "", group)
 
 

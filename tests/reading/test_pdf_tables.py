@@ -1,0 +1,191 @@
+"""Tables of PDFs: columns that lines or gaps show become Markdown, and stay where they are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reportlab.lib import colors
+from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
+
+from rag_splitters import AutoChunker, ContentAwareChunker
+from rag_splitters.reading import locate
+from rag_splitters.reading.files import read_bytes, read_file
+from tests.reading.test_places import letters, text_in
+
+BODY = (
+    "The warehouse keeps every article in a bay, and each bay is counted once a month by two "
+    "people who do not know the expected number. "
+)
+ROWS = [
+    ["Bay", "Articles", "Change", "Note"],
+    *([f"B-{n:02}", str(280 + 7 * n), str(3 * n - 23), "counted"] for n in range(1, 7)),
+]
+MARKDOWN = "\n".join(
+    [
+        "| Bay | Articles | Change | Note |",
+        "| --- | --- | --- | --- |",
+        *(f"| {' | '.join(row)} |" for row in ROWS[1:]),
+    ]
+)
+GRID = TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
+BOX = TableStyle([("BOX", (0, 0), (-1, -1), 0.5, colors.black)])
+ABOVE_AND_BELOW = TableStyle(
+    [(kind, (0, 0), (-1, 0), 1, colors.black) for kind in ("LINEABOVE", "LINEBELOW")]
+)
+
+
+def paragraph(text: str) -> Paragraph:
+    return Paragraph(text, getSampleStyleSheet()["BodyText"])
+
+
+def pdf(*flowables: Any) -> bytes:
+    """A PDF of these parts between two paragraphs."""
+    output = io.BytesIO()
+    SimpleDocTemplate(output).build([paragraph(BODY * 2), *flowables, paragraph(BODY)])
+    return output.getvalue()
+
+
+def page(*rows: Sequence[str], places: Sequence[float], font: str = "Helvetica") -> bytes:
+    """A PDF of one page with texts at these distances from its left edge."""
+    output = io.BytesIO()
+    canvas = Canvas(output)
+    canvas.setFont(font, 10)
+    for number, row in enumerate(rows):
+        for place, text in zip(places, row, strict=False):
+            canvas.drawString(place, 780 - 14 * number, text)
+    canvas.save()
+    return output.getvalue()
+
+
+def text_of(data: bytes) -> str:
+    (source,) = read_bytes(data, "stock.pdf")
+    return source.text
+
+
+@pytest.mark.parametrize("style", [GRID, None, ABOVE_AND_BELOW])
+def test_table_is_written_in_markdown(style: TableStyle | None) -> None:
+    before, _, after = text_of(pdf(Table(ROWS, style=style))).partition(f"\n\n{MARKDOWN}\n\n")
+    assert " ".join(before.split()) == (BODY * 2).strip()
+    assert " ".join(after.split()) == BODY.strip()
+
+
+def test_lines_of_a_cell_stay_in_it() -> None:
+    cells = [
+        ["Bay", "Contents | owner", "Share"],
+        ["B-01", "Blue pots with a long spout, and green ones that were sent back in May", "7"],
+        ["B-02", "White pots, which nobody has asked for in the last two years", "14"],
+    ]
+    rows = [[paragraph(cell) for cell in row] for row in cells]
+    text = text_of(pdf(Table(rows, style=GRID, colWidths=[60, 150, 90])))
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
+    assert "\n".join([lines[0], "| --- | --- | --- |", *lines[1:]]) in text
+
+
+def test_word_that_is_divided_in_a_cell_is_joined() -> None:
+    style = getSampleStyleSheet()["BodyText"]
+    style.embeddedHyphenation = 1
+    cells = [["Bay", "Contents"], ["B-01", "The water\u00admarks of the ware\u00adhouse"]]
+    rows = [[Paragraph(cell, style) for cell in row] for row in cells]
+    text = text_of(pdf(Table(rows, style=GRID, colWidths=[60, 80])))
+    assert "| B-01 | The watermarks of the warehouse |" in text
+
+
+def test_cell_of_a_table_without_lines_goes_on_in_the_next_line() -> None:
+    rows = [
+        ("Bay", "Contents", "Articles"),
+        ("B-01", "blue pots with a", "287"),
+        ("", "long spout"),
+        ("B-02", "green pots", "294"),
+        ("B-03", "white pots", "301"),
+    ]
+    text = text_of(page(*rows, places=(60, 140, 300)))
+    assert "| B-01 | blue pots with a long spout | 287 |\n| B-02 | green pots | 294 |" in text
+
+
+WORDS = (BODY * 8).split()
+COLUMNS = [
+    (" ".join(WORDS[8 * n : 8 * n + 8]), " ".join(WORDS[8 * n + 80 : 8 * n + 88]))
+    for n in range(10)
+]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        page(*COLUMNS, places=(60, 320)),
+        page(*((*row, "and so on, as the year before") for row in COLUMNS), places=(40, 290, 520)),
+        page(*((f"{n}.", "The pots", "are counted") for n in range(1, 6)), places=(60, 90, 250)),
+        page(*((f"{n} On pots", str(3 * n)) for n in range(1, 6)), places=(60, 400)),
+        page(*((f"{n}.1", f"Pots {'. ' * 30}", str(n)) for n in range(1, 6)), places=(60, 90, 400)),
+        page(*(("-v", "shows every pot that is counted") for _ in range(5)), places=(60, 120)),
+        page(
+            *(("pot = 1", "/* one */", "x") for _ in range(5)),
+            places=(60, 200, 300),
+            font="Courier",
+        ),
+        page(*ROWS[:2], places=(60, 140, 220, 300)),
+        pdf(Table([[paragraph(BODY)]], style=BOX)),
+    ],
+    ids="columns three-columns list contents dots options code two-rows box".split(),
+)
+def test_other_texts_side_by_side_are_no_table(data: bytes) -> None:
+    assert "|" not in text_of(data)
+
+
+@pytest.mark.parametrize("style", [GRID, None])
+def test_chunks_of_a_table_repeat_its_header_and_are_located(
+    style: TableStyle | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "stock.pdf"
+    path.write_bytes(pdf(Table(ROWS, style=style)))
+    (source,) = read_file(path)
+    header = "\n".join(MARKDOWN.splitlines()[:2])
+    for chunker in (AutoChunker(chunk_size=150), ContentAwareChunker(chunk_size=150)):
+        chunks = chunker.chunk(source.text, metadata=source.metadata)
+        rows = [chunk for chunk in chunks if "counted |" in chunk.text]
+        assert len(rows) > 1
+        assert all(chunk.text.startswith(header) for chunk in rows)
+        for chunk in chunks:
+            own = source.text[chunk.start : chunk.end].replace("---", "")
+            assert letters(text_in(path, locate(path, chunk))) == letters(own)
+
+
+def test_table_that_goes_beyond_its_lines_stays_text() -> None:
+    output = io.BytesIO()
+    canvas = Canvas(output)
+    for number in range(3):
+        canvas.drawString(60, 780 - 20 * number, f"B-0{number} is counted beyond the line")
+        canvas.line(50, 775 - 20 * number, 150, 775 - 20 * number)
+    for place in (50, 90, 150):
+        canvas.line(place, 735, place, 795)
+    canvas.save()
+    assert "B-01 is counted beyond the line" in text_of(output.getvalue())
+
+
+def slides(titles: Sequence[str], size: float) -> bytes:
+    output = io.BytesIO()
+    canvas = Canvas(output, pagesize=(800, 450))
+    for title in titles:
+        canvas.setFont("Helvetica-Bold", size)
+        canvas.drawString(60, 400, title)
+        canvas.setFont("Helvetica", 20)
+        for number in range(4):
+            canvas.drawString(60, 340 - 30 * number, f"Point {number} of {title} is short")
+        canvas.showPage()
+    canvas.save()
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("size", [20, 22, 32])
+def test_each_slide_is_a_section_with_its_title(size: float) -> None:
+    titles = ["Tea", "Green tea", "Black tea"]
+    (source,) = read_bytes(slides(titles, size), "tea.pdf")
+    chunks = AutoChunker(chunk_size=200).chunk(source.text, metadata=source.metadata)
+    assert [chunk.metadata["headings"] for chunk in chunks] == [[title] for title in titles]
+    assert [chunk.metadata["page_start"] for chunk in chunks] == [1, 2, 3]
