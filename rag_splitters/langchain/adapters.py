@@ -156,12 +156,18 @@ class _StoreDocstore(Docstore):
             entries += [None if each is None else to_entry(each) for each in documents]
         return entries
 
-    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
+    async def write(
+        self,
+        rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str] = (),
+        expected: Mapping[str, Entry | None] | None = None,
+    ) -> bool:
         for batch in batched(rows, _BATCH):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)
         for keys in batched(removed, _BATCH):
             await call_method(self._store, "mdelete", list(keys))
+        return True
 
     async def list_keys(self, prefix: str) -> list[str]:
         async def collect() -> list[str]:

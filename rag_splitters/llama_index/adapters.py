@@ -214,12 +214,18 @@ class _KVDocstore(Docstore):
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
+    async def write(
+        self,
+        rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str] = (),
+        expected: Mapping[str, Entry | None] | None = None,
+    ) -> bool:
         """Write rows one by one, because not every store accepts several."""
         for key, entry in rows:
             await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
         for key in removed:
             await call_method(self._store, "delete", key, _COLLECTION)
+        return True
 
     async def list_keys(self, prefix: str) -> list[str]:
         """List the keys that begin with a prefix; the store can only return all rows."""
@@ -247,12 +253,18 @@ class _NodeDocstore(Docstore):
             entries.append(Entry(text_of(node), dict(metadata), row_id))
         return entries
 
-    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
+    async def write(
+        self,
+        rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str] = (),
+        expected: Mapping[str, Entry | None] | None = None,
+    ) -> bool:
         for batch in batched(rows, _BATCH):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)
         for key in removed:
             await call_method(self._store, "delete_document", key, raise_error=False)
+        return True
 
     async def list_keys(self, prefix: str) -> list[str]:
         """List the keys that begin with a prefix; the store can only return all documents."""

@@ -17,6 +17,7 @@ from rag_splitters.parent_child.errors import (
     MissingParentsError,
 )
 from rag_splitters.parent_child.identity import (
+    NEW_INDEX,
     check_identity,
     forget_lost_index,
     refuse_classic,
@@ -149,7 +150,7 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
     index = stores.writer.identity or await check_identity(stores)
     if index is None:
         await refuse_classic(stores)
-    name = "a new index" if index is None else index.id
+    name = NEW_INDEX if index is None else index.id
     inspect = partial(_inspect, repair=repair, remove_most=remove_most)
     report = await stores.in_turn(name, inspect)
     if repair:

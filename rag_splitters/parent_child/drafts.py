@@ -160,7 +160,7 @@ def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> l
     for number, chunk in enumerate(chunks):
         span = chunk.span
         is_exact = span is not None and source.text[slice(*span)] == chunk.text
-        metadata, new_id = _identify(identity, chunk, source.offset, number)
+        metadata, new_id = _identify(identity, chunk, span, source.offset, number)
         start = source.offset + span[0] if is_exact and span else None
         parents.append((Entry(chunk.text, copy_metadata(metadata), new_id), start))
     return parents
@@ -181,6 +181,8 @@ def _make_draft(
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
     dropped_keys -= set(PLACES)  # the document has its own, and so has each child
+    has_headings = "headings" in source.metadata
+    name = without_surrogates(identity)
     parents: dict[str, _Parent] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
@@ -189,18 +191,20 @@ def _make_draft(
     def make_child(parent: Entry, parent_start: int | None, chunk: Entry, number: int) -> Entry:
         # The child of another parent is another child: until the new parent is there, the old ones
         # must stay as they are.
-        metadata, new_id = _identify(parent.id or "", chunk, parent_start, number)
-        metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
-        if parent_start is not None and chunk.span is not None:
+        span = chunk.span
+        metadata, new_id = _identify(parent.id or "", chunk, span, parent_start, number)
+        for key in dropped_keys & metadata.keys():
+            del metadata[key]
+        if parent_start is not None and span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
             metadata |= places_of(source.metadata, source.text, start, end)
         headings, context = above(metadata)
-        if "headings" not in source.metadata:
+        if not has_headings:
             _add_headings(metadata, headings)
         metadata = flatten_metadata(metadata, parent.metadata)
-        if parent_start is None and chunk.span is not None:
-            metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
-        metadata |= {stores.id_key: parent.id, SOURCE_KEY: without_surrogates(identity)}
+        if parent_start is None and span is not None:
+            metadata |= zip(PLACE_KEYS, span, strict=True)
+        metadata |= {stores.id_key: parent.id, SOURCE_KEY: name}
         return Entry(chunk.text, metadata, new_id, context)
 
     for number, ((parent, parent_start), chunk) in enumerate(chunks):
@@ -241,7 +245,7 @@ def _add_headings(metadata: dict[str, Any], headings: list[str]) -> None:
 
 
 def _identify(
-    owner: str, chunk: Entry, base: int | None, number: int
+    owner: str, chunk: Entry, span: tuple[int, int] | None, base: int | None, number: int
 ) -> tuple[dict[str, Any], str]:
     """Return a chunk's metadata, with its positions in the document if known, and its id.
 
@@ -249,8 +253,8 @@ def _identify(
     """
     metadata = {k: v for k, v in chunk.metadata.items() if k not in POSITION_KEYS}
     metadata["chunk_index"] = number
-    if base is None or chunk.span is None:
+    if base is None or span is None:
         return metadata, chunk_id(owner, number, number, chunk.text)
-    start, end = base + chunk.span[0], base + chunk.span[1]
+    start, end = base + span[0], base + span[1]
     metadata |= {"start_index": start, "end_index": end}
     return metadata, chunk_id(owner, start, end, chunk.text)

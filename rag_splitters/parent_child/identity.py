@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from rag_splitters.calls import call
@@ -22,11 +22,12 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
 from rag_splitters.parent_child.revisions import new_revision, revision_row
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.writing import Docstore, process_lock
+from rag_splitters.parent_child.writing import Docstore
 
 INDEX_LABEL = "rag_splitters_index"
 """The key in a collection's metadata that holds the id of its index."""
-_NEW_INDEX = "a new index"
+NEW_INDEX = "a new index"
+"""What writers call an index that has no id yet."""
 
 
 async def read_identity(docstore: Docstore) -> Identity | None:
@@ -173,19 +174,18 @@ async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bo
         )
     if not may_be_classic:
         await refuse_classic(stores)
-    lock = process_lock(_NEW_INDEX).hold(stores.writer.timeout)
-    async with lock, stores.writer.turn(stores.docstore) as turn:
-        held = replace(stores, docstore=turn.docstore)
-        identity = await check_identity(held)
-        if identity is None:
-            children = stores.children
-            identity = Identity(
-                uuid.uuid4().hex, children.collection_name, children.model, dimension
-            )
-            first = new_revision()
-            await turn.docstore.write([revision_row(first), identity.to_row()])
-            if stores.keywords is not None and stores.keywords.revision is None:
-                await call(stores.keywords.update, {}, first)  # it is as empty
+
+    async def begin(held: Stores) -> Identity:
+        if (identity := await check_identity(held)) is not None:
+            return identity  # another process was faster
+        identity = Identity(uuid.uuid4().hex, stores.children.collection_name, model, dimension)
+        first = new_revision()
+        await held.docstore.write([revision_row(first), identity.to_row()])
+        if stores.keywords is not None and stores.keywords.revision is None:
+            await call(stores.keywords.update, {}, first)  # it is as empty
+        return identity
+
+    identity = await stores.in_turn(NEW_INDEX, begin)
     labels = {INDEX_LABEL: identity.id, MODEL_LABEL: identity.model}
     await stores.children.write_labels({k: v for k, v in labels.items() if v})
     stores.writer.identity = identity

@@ -293,29 +293,20 @@ class KeyValueDocstore(Docstore):
         values = await self._store.read(keys, _is_entry)
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
-        if not await self._change(self._fence, rows, removed):
-            raise LockLostError(LOST_TURN)
-
-    async def swap(
+    async def write(
         self,
-        expected: Mapping[str, Entry | None],
         rows: Sequence[tuple[str, Entry]],
         removed: Sequence[str] = (),
-    ) -> bool:
-        if not self._fence:  # nobody else writes in this turn
-            return await self._change({}, rows, removed)
-        values = {key: row and entry_to_value(row) for key, row in expected.items()}
-        return await self._change(values | self._fence, rows, removed)
-
-    async def _change(
-        self,
-        expected: Mapping[str, Any],
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str],
+        expected: Mapping[str, Entry | None] | None = None,
     ) -> bool:
         pairs = [(key, entry_to_value(entry)) for key, entry in rows]
-        return await self._store.write(pairs, removed, expected) is not None
+        values: dict[str, Any] = dict(self._fence)
+        if expected and self._fence:  # otherwise nobody else writes in this turn
+            values |= {key: row and entry_to_value(row) for key, row in expected.items()}
+        is_written = await self._store.write(pairs, removed, values) is not None
+        if not is_written and not expected:
+            raise LockLostError(LOST_TURN)
+        return is_written
 
     async def read_turn(self) -> int:
         (number,) = await self._store.read([_TURN])

@@ -7,9 +7,10 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_splitters.errors import InputError
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Run = Callable[..., Any]
 """Runs a statement with values, and returns its rows or, if it has none, how many it changed."""
-Statement = tuple[str, Sequence[Any]]
-"""A statement, and the values of its placeholders."""
 
 _MAX_KEY_BYTES = 2600  # PostgreSQL's indexes take a little more
 _LOCK = 0x72616753  # any number that others do not use
@@ -41,13 +40,8 @@ _LOCK = 0x72616753  # any number that others do not use
 _CREATE = "CREATE TABLE IF NOT EXISTS {table} (key bytea PRIMARY KEY, value bytea NOT NULL)"
 _READ = "SELECT key, value FROM {table} WHERE key = ANY(%b::bytea[])"
 _READ_AND_LOCK = f"{_READ} FOR SHARE"
-_WRITE = (
-    "INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
-    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-)
-_REMOVE = "DELETE FROM {table} WHERE key = ANY(%b::bytea[])"
 _LOCK_TABLE = "SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)"
-_REMOVE_AND_WRITE = (
+_CHANGE = (
     "WITH removed AS (DELETE FROM {table} WHERE key = ANY(%b::bytea[]) RETURNING 1), written AS "
     "(INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value) SELECT count(*) FROM removed"
@@ -114,10 +108,10 @@ class PostgresKeyValueStore(KeyValueStore):
     def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
     ) -> int | None:
-        removals: list[Statement] = [(_REMOVE, [batch]) for batch in batched(removed, MAX_ROWS)]
-        writes = _write_statements(rows)
-        if len(writes) == len(removals) == 1:
-            removals, writes = [(_REMOVE_AND_WRITE, [*removals[0][1], *writes[0][1]])], []
+        _check_keys(rows)
+        batches = list(
+            zip_longest(batched(removed, MAX_ROWS), bounded_requests(rows.items()), fillvalue=())
+        )
         # In a turn, nobody else writes what an index owns.
         needs_lock = self._session is None or bool(expected)
 
@@ -128,15 +122,17 @@ class PostgresKeyValueStore(KeyValueStore):
                 values = dict(run(_READ_AND_LOCK, [list(expected)]))
                 if not is_as_expected(values, expected):
                     return None
-            counts = [run(*each) for each in removals]
-            for each in writes:
-                run(*each)
-            return sum(each if isinstance(each, int) else each[0][0] for each in counts)
+            counts = [
+                run(_CHANGE, [list(keys), *([pair[n] for pair in pairs] for n in (0, 1))])
+                for keys, pairs in batches
+            ]
+            return sum(count for ((count,),) in counts)
 
-        count = needs_lock + bool(expected) + len(removals) + len(writes)
-        if count == needs_lock:
+        if not expected and not batches:
             return 0
-        return self._transact(change, is_transaction=count > 1)
+        is_transaction = needs_lock or len(batches) > 1
+        count: int | None = self._transact(change, is_transaction=is_transaction)
+        return count
 
     def _take_turn(self) -> StoreTurn | None:
         self._ensure_table()
@@ -275,15 +271,13 @@ def _close_all(connections: list[Connection[Any]]) -> None:
             connections.pop().close()
 
 
-def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:
+def _check_keys(rows: Iterable[bytes]) -> None:
     for key in rows:
         if len(key) > _MAX_KEY_BYTES:
             raise InputError(
                 f"a key in PostgreSQL must not have more than {_MAX_KEY_BYTES} bytes, "
                 f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
             )
-    columns = (list(zip(*batch, strict=True)) for batch in bounded_requests(rows.items()))
-    return [(_WRITE, [list(keys), list(values)]) for keys, values in columns]
 
 
 def _settings(url: str, timeout: float) -> dict[str, Any]:

@@ -327,6 +327,7 @@ def fingerprint(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def record_key(identity: str) -> str:
     """Return the key of a document's record, made of characters that every store accepts."""
     return RECORD_PREFIX + stable_uuid(identity)
@@ -374,8 +375,8 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     values = characters = 0
     for key, value, is_inherited in _by_importance(metadata, parent):
         if is_storable_key(key) and value_kind(value):
-            items = value if isinstance(value, list) else [value]
-            size = len(key) + sum(len(item) for item in items if isinstance(item, str))
+            items = value if type(value) is list else (value,)
+            size = len(key) + sum([len(item) for item in items if type(item) is str])
             if values + len(items) <= MAX_VALUES and characters + size <= MAX_CHARACTERS:
                 flat[key] = _storable(value)
                 values, characters = values + len(items), characters + size
@@ -390,8 +391,12 @@ def _by_importance(
     metadata: Mapping[str, Any], parent: Mapping[str, Any]
 ) -> list[tuple[str, Any, bool]]:
     """Return key, value, and whether the parent has the same: positions, own values, the rest."""
-    rows = [(k, v, k in parent and _equal(parent[k], v)) for k, v in metadata.items()]
-    return sorted(rows, key=lambda row: (row[0] not in POSITION_KEYS, row[2]))
+    positions, own, inherited = list[Any](), list[Any](), list[Any]()
+    for key, value in metadata.items():
+        is_inherited = key in parent and _equal(parent[key], value)
+        rows = positions if key in POSITION_KEYS else inherited if is_inherited else own
+        rows.append((key, value, is_inherited))
+    return positions + own + inherited
 
 
 def check_values(
@@ -475,15 +480,18 @@ def value_kind(value: object) -> str | None:
 
     It accepts strings, bounded numbers, and lists of one kind of them, whose kind ends with "[]".
     """
-    if isinstance(value, list):
-        kinds = {value_kind(item) for item in value}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        return None if kind is None or kind.endswith(LIST) else kind + LIST
+    kind = type(value)
+    if kind is str or kind is bool:
+        return kind.__name__
     if type(value) is int:
         return "int" if -(2**63) <= value < 2**63 else None
     if type(value) is float:
         return "float" if math.isfinite(value) else None
-    return type(value).__name__ if type(value) in (str, bool) else None
+    if not isinstance(value, list):
+        return None
+    kinds = {value_kind(item) for item in value}
+    of_all = kinds.pop() if len(kinds) == 1 else None
+    return None if of_all is None or of_all.endswith(LIST) else of_all + LIST
 
 
 @lru_cache(maxsize=4096)
@@ -500,6 +508,8 @@ def _storable(value: Any) -> Any:
 
 
 def _equal(one: object, other: object) -> bool:
+    if one is other:
+        return True
     try:
         return bool(one == other)
     except (TypeError, ValueError):  # arrays compare item by item

@@ -67,7 +67,7 @@ async def commit(
         # Whoever finds the revision must find the log of it, and what it changed.
         all_rows = [(key, Entry(after.name, log, key)), *rows, revision_row(after)]
         expected = {REVISION_KEY: None if before is None else revision_row(before)[1]}
-        if await stores.docstore.swap(expected, all_rows, removed):
+        if await stores.docstore.write(all_rows, removed, expected):
             break
         again = await read_revision(stores)  # another process with the same turn was faster
         if again == before:

@@ -71,21 +71,18 @@ class Docstore(ABC):
         """Return the rows of the keys, in their order; None where there is none."""
 
     @abstractmethod
-    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
-        """Write rows, in this order, and then remove others; all at once if the store can."""
-
-    async def swap(
+    async def write(
         self,
-        expected: Mapping[str, Entry | None],
         rows: Sequence[tuple[str, Entry]],
         removed: Sequence[str] = (),
+        expected: Mapping[str, Entry | None] | None = None,
     ) -> bool:
-        """Do the same if other rows are as expected, and return whether they were.
+        """Write rows, in this order, and then remove others; all at once if the store can.
 
-        It is compared only where several processes may write in one turn.
+        Parameters:
+            expected: other rows, which are compared where several processes may write in one turn.
+                If they are not as expected, nothing is done, and False is returned.
         """
-        await self.write(rows, removed)
-        return True
 
     @abstractmethod
     async def list_keys(self, prefix: str) -> list[str]:
