@@ -126,7 +126,8 @@ class PostgresKeyValueStore(KeyValueStore):
                 run(_CHANGE, [list(keys), *([pair[n] for pair in pairs] for n in (0, 1))])
                 for keys, pairs in batches
             ]
-            return sum(count for ((count,),) in counts)
+            removals: int = sum(count for ((count,),) in counts)
+            return removals
 
         if not expected and not batches:
             return 0

@@ -309,3 +309,22 @@ def test_the_docstore_holds_each_text_once(
             assert stored == len("".join((version + new).split()))
             (document,) = front.do(retriever, "get", ["d"])
             assert (getattr(document, "page_content", None) or document.text) == version
+
+
+@pytest.mark.parametrize("headings", [True, False])
+@every_front_end
+def test_a_new_title_is_embedded_with_every_child(front: FrontEnd, headings: bool) -> None:
+    """As the documentation says; without headings, it is metadata like any other."""
+    model = Counting()
+    with closing(build(front, model, headings=headings)) as retriever:
+
+        def add(title: str) -> int:
+            page = ("d", prose(12), {"title": title})
+            front.do(retriever, "add_documents", front.documents([page]))
+            return model.count()
+
+        children = add("Tea")
+        assert children > 10
+        assert add("Tea") == 0
+        assert add("Coffee") == (children if headings else 0)
+        assert front.do(retriever, "verify").is_sound

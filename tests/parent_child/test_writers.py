@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.writer_process import opened
+from rag_splitters.parent_child import DocstoreInUseError
+from tests.support.writer_process import document, opened
 
 pytestmark = pytest.mark.server
 
@@ -193,3 +194,31 @@ def test_writer_is_killed_while_another_writes_the_same(
         writers[1].end()
         assert texts_by_document(place) == {name: [f"C{number}"] * 12 for name in names}
         assert_sound(place)
+
+
+def test_stopped_writer_is_not_overtaken_and_finishes_when_it_goes_on(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance, names = random.Random(5), [f"doc{number}" for number in range(12)]
+    refusals: list[tuple[int, str]] = []
+    with closing(opened(place)) as hurried:
+        hurried.write_timeout = 1.0
+        for attempt in range(10):
+            go, stopped = tmp_path / f"go{attempt}", writers[0]
+            stopped.begin(go, "add singly", names, f"A{attempt}")
+            go.touch()
+            time.sleep(chance.uniform(0.05, 0.3))
+            os.kill(stopped.job, signal.SIGSTOP)
+            try:
+                hurried.add_documents([document("doc0", f"B{attempt}")])
+            except DocstoreInUseError as error:
+                refusals.append((stopped.job, str(error)))
+            finally:
+                os.kill(stopped.job, signal.SIGCONT)
+            stopped.end()
+            assert_sound(place)
+            if len(refusals) == 2:
+                break
+    assert len(refusals) == 2, "it was stopped in the middle of a turn"
+    assert all(str(process) in message for process, message in refusals)
+    assert texts_by_document(place).keys() == set(names)
