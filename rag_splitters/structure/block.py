@@ -1,10 +1,28 @@
-"""Block: a heading, a paragraph, a table or another part of a document, by its position."""
+"""Block: a heading, a table or another part of a document, by its position; and its format."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+TextFormat: TypeAlias = Literal[
+    "markdown",
+    "html",
+    "xml",
+    "rst",
+    "asciidoc",
+    "latex",
+    "man",
+    "mail",
+    "csv",
+    "tsv",
+    "log",
+    "subtitles",
+    "code",
+    "text",
+]
+"""The format in which to read the blocks and headings of a text."""
 
 Kind: TypeAlias = Literal[
     "heading",
@@ -39,9 +57,6 @@ class Block:
         title: the plain text of a heading, the language of a code block, the alternative text of an
             image, the caption of a table, the term of an HTML list of descriptions.
         group: a number above 0 that the blocks of one list, quote or figure share.
-        content_start: offset of the content inside the marks, such as the first line after a code
-            fence; the same as `start` if there are no marks.
-        content_end: offset after the content; the same as `end` if there are no closing marks.
 
     >>> Block("heading", 0, 7, level=1, title="Title").level
     1
@@ -53,14 +68,6 @@ class Block:
     level: int = 0
     title: str = ""
     group: int = 0
-    content_start: int = -1
-    content_end: int = -1
-
-    def __post_init__(self) -> None:
-        if self.content_start < 0:
-            object.__setattr__(self, "content_start", self.start)
-        if self.content_end < 0:
-            object.__setattr__(self, "content_end", self.end)
 
 
 def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -10,10 +10,10 @@ from itertools import accumulate
 from typing import Any
 
 from rag_splitters.span import Span
-from rag_splitters.structure.blocks import Block, read_blocks
+from rag_splitters.structure.blocks import Block, TextFormat, read_blocks
 from rag_splitters.structure.contents import find_contents
 from rag_splitters.structure.html.text import Stripped, plain_page
-from rag_splitters.structure.kinds import Format, TextFormat, detect_format
+from rag_splitters.structure.kinds import Format, detect_format
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.xml import xml_page
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -100,7 +100,7 @@ def _without(parts: Sequence[tuple[int, int]], source: str, blocks: Sequence[Blo
         start = skip_space(text, moved(block.start))
         end = trim_space(text, start, moved(block.end))
         if end > start:
-            rest.append(replace(block, start=start, end=end, content_start=start, content_end=end))
+            rest.append(replace(block, start=start, end=end))
     if not rest:
         return Document(source, "text", list(blocks))
     return Document(text, "text", rest, None, excerpt, source)

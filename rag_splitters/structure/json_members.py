@@ -11,6 +11,7 @@ from collections.abc import Callable
 from rag_splitters.errors import InputError
 
 _MAX_DEPTH = 32  # members nested deeper are part of the member around them
+_PROBE = 8  # tokens at the beginning of a text that show whether it is JSON
 _MAX_NAME = 100  # characters of a name in a path
 
 _STRING = r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\]*)*"'
@@ -170,6 +171,24 @@ def read_members(text: str) -> JsonMembers:
     if reader.open or reader.expected != "value" or not reader.members.starts:
         raise InvalidJsonError("invalid JSON: it ends too early")
     return reader.members
+
+
+def begins_json(text: str) -> bool:
+    """Whether a text begins with an object or array that has content, as far as it is given.
+
+    >>> begins_json('[{"a": 1'), begins_json("[1] See there."), begins_json("[x] Done.")
+    (True, False, False)
+    """
+    reader, position, kind = _Reader(text), 0, 0
+    for count in range(_PROBE):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            return count > 1 and (kind == _COLON or text[position:].strip() == "")
+        kind = int(token.lastindex or 0)
+        if not reader.read(kind, token) or (not count and kind != _OPEN):
+            return False
+        position = token.end()
+    return True
 
 
 class _Reader:

@@ -14,27 +14,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
+from rag_splitters.structure.block import TextFormat
+from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
+from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
+from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.stored_outline import stored_headings
+from rag_splitters.structure.subtitles import begins_subtitles
+from rag_splitters.structure.tables.separated import is_separated, may_be_separated
 from rag_splitters.text.origin import has_origin
-
-TextFormat: TypeAlias = Literal[
-    "markdown",
-    "html",
-    "xml",
-    "rst",
-    "asciidoc",
-    "latex",
-    "man",
-    "mail",
-    "csv",
-    "tsv",
-    "log",
-    "subtitles",
-    "code",
-    "text",
-]
-"""The format in which to read the blocks and headings of a text."""
 
 Format: TypeAlias = Literal["auto", TextFormat]
 """The format of a text; "auto" detects it from the metadata and the beginning of the text."""
@@ -220,27 +208,18 @@ _HTML_OPENING = re.compile(
     r"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*){0,4}<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_HTML_TAG = re.compile(
-    r"</?(?:p|div|h[1-6]|ul|ol|li|table|tr|td|th|section|article|main|nav|header|footer|body|"
-    r"blockquote|pre|figure|br|hr|dl|dt|dd|form|script|style|title)(?=[\s/>])",
-    re.IGNORECASE,
-)
-_ANY_HTML = re.compile(
-    r"(?i:html|head|body|p|div|h[1-6]|[uod]l|li|d[td]|table|tr|t[dh]|section|article|main|nav|"
-    r"header|footer|aside|blockquote|pre|figure|form|script|style|title|span|a|b|i|em|strong|br|hr|"
-    r"details|summary|center|img|picture|video|template|kbd|code|sub|sup|font|meta|link)"
-)
+_HTML_TAG = re.compile(r"<(!doctype|!--|/?([a-z][a-z0-9-]*)(?=[\s/>]))", re.IGNORECASE)
+_HTML_BLOCKS = BLOCK_TAGS | {"br", "script", "style"}
+_HTML_NAMES = _HTML_BLOCKS | INLINE_TAGS | EMPTY_TAGS | {"head", "picture", "template", "video"}
 _XML_ROOT = re.compile(
     r"\s*(<\?xml\b[^>]{0,200}\?>\s*)?(?:<(?:\?[^>]{0,500}\?|!--.{0,2000}?--)>\s*){0,8}"
     r"(?:<!DOCTYPE[^\[>]{0,500}(?:\[.{0,4000}?\]\s*)?>\s*)?<([a-zA-Z][\w:.-]*)([^<>]*)>",
     re.DOTALL,
 )
-_ANY_TAG = re.compile(r"<(?:!doctype|!--|/?[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
 )
 _FENCES = Marks(("```", "~~~"))
-_FENCED = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|(?<![^\n]\n)~{3,}[^~\n]*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
 
 
@@ -305,8 +284,6 @@ _RST_HINTS = _Patterns(
     (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
-_HEADING_MARK = re.compile(r"\n#{1,6} \S")
-_ADOC_HEADING = re.compile(r"^={1,6}[ \t]+\S(?:.*[^=\s])?[ \t]*$", re.MULTILINE)
 _ADOC_SIGN = re.compile(
     r"^\[(?:source|NOTE|TIP|cols|quote|verse|\.\w+|#\w+|%\w+|horizontal|qanda)\b.*\]$"
     r"|^:[\w!-]+:(?: .*)?$|^(?:include|image|video|ifdef|endif|toc)::\S*\["
@@ -315,19 +292,9 @@ _ADOC_SIGN = re.compile(
     r"|^(?:-{4,}|\.{4,})$|<<[\w-]+(?:,[^>\n]*)?>>",
     re.MULTILINE,
 )
-_LATEX_SIGN = re.compile(
-    r"^[ \t]*\\(?:documentclass|usepackage|begin\{document\}|(?:sub){0,2}section\*?[\[{]"
-    r"|(?:chapter|part)\*?[\[{])",
-    re.MULTILINE,
-)
+_LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
-_TROFF = re.compile(r"^[.'][ \t]*(?:TH|SH|SS|Dd|Dt|Sh)(?:[ \t]+\S|$)", re.MULTILINE)
-_RENDERED_MAN = re.compile(
-    r"\s*([\w.:+-]+\([1-9n]\w*\))[ \t]{2,}.*[ \t]{2,}\1[ \t]*$"
-    r"|\s*NAME\n[ \t]+\S.* [-–—\u2010] .*\n(?:[ \t]*\n|[ \t]+\S.*\n)*"
-    r"(?:SYNOPSIS|DESCRIPTION)\n",
-    re.MULTILINE,
-)
+_PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
 
 def _outside_fences(text: str) -> str:
@@ -335,7 +302,7 @@ def _outside_fences(text: str) -> str:
 
 
 def _has_fence(text: str) -> bool:
-    return _FENCES.any_in(text) and _FENCED.search(text) is not None
+    return _FENCES.any_in(text) and _FENCE.search(text) is not None
 
 
 def _begins_line(text: str, mark: str) -> bool:
@@ -351,7 +318,7 @@ def _is_xml(text: str) -> bool:
         return True
     name = root[2]
     is_whole = text.rstrip().endswith(f"</{name}>")
-    return ("xmlns" in root[3] or is_whole) and not _ANY_HTML.fullmatch(name)
+    return ("xmlns" in root[3] or is_whole) and name.lower() not in _HTML_NAMES
 
 
 def _is_html(text: str) -> bool:
@@ -359,7 +326,7 @@ def _is_html(text: str) -> bool:
     if "<" not in text or _HTML_OPENING.match(text):
         return "<" in text
     outside = _outside_fences(text)
-    tags = sum(1 for _ in _HTML_TAG.finditer(outside))
+    tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(outside))
     if tags < 2 or tags * 400 <= len(outside) or outside is not text or _ATX.search(text):
         return False
     return text.lstrip()[:1] == "<" or not _SIGNS.search(text)
@@ -384,25 +351,26 @@ def _is_rst(text: str) -> bool:
     signs = sum(1 for _ in _RST_SIGNS.matches(outside))
     if 2 * signs + _RST_HINTS.kinds(outside) < 3:
         return False
-    return outside.count("](") + len(_HEADING_MARK.findall(f"\n{outside}")) <= signs
+    return outside.count("](") + f"\n{outside}".count("\n#") <= signs
 
 
 def _is_asciidoc(text: str) -> bool:
-    headings = len(_ADOC_HEADING.findall(text)) if _begins_line(text, "=") else 0
+    lines = ADOC_LINE.finditer(text) if _begins_line(text, "=") else ()
+    headings = sum(line[0][0] == "=" and line[0].rstrip()[-1] != "=" for line in lines)
     return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
 
 
 def _is_latex(text: str) -> bool:
-    if "\\" not in text or not _LATEX_SIGN.search(text):
+    if "\\" not in text or not (_LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text)):
         return False
     return len(_LATEX_COMMAND.findall(text)) > 2 and not _ATX.search(text)
 
 
 def _is_man(text: str) -> bool:
     has_requests = _begins_line(text, ".") or _begins_line(text, "'")
-    if has_requests and len(_TROFF.findall(text)) > 1:
+    if has_requests and len(TROFF_HEADING.findall(text)) > 1:
         return True
-    return _RENDERED_MAN.match(text) is not None
+    return (PAGE_TITLE.match(text) or _PAGE_NAME.match(text)) is not None
 
 
 # Mail and data
@@ -416,17 +384,10 @@ _TIME = r"\d\d:\d\d:\d\d"
 _DATE = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d\d-\d\d)"
 _LOG_LINE = re.compile(
     rf"[\[(<]?{_DATE}[T _-]{{1,2}}{_TIME}|[\[(]?{_TIME}|[A-Z][a-z]{{2}} [ \d]\d {_TIME}"
-    rf"|\[\w{{3}} \w{{3}} [ \d]\d {_TIME}|\d{{6}} \d{{6}} "
+    rf"|\[\w{{3}} \w{{3}} [ \d]\d {_TIME}|\d{{6}} \d{{6}} |\S+ \S+ \S+ \[\d\d/\w{{3}}/\d{{4}}:"
     r"|(?:\S+ )?\d{10}(?:\.\d+)? |[\[<(]?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b[\]>)]?[ :]"
     rf"|\{{\"(?:ts|time|timestamp|level|@timestamp)\"|(?:ts|time|level)=\S+ "
 )
-_SERVER_LINE = re.compile(r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:")
-_CUE = re.compile(rf"(?:\d+\n)?(?:{_TIME}|\d\d:\d\d)[.,]\d{{3}} --> ")
-_JSON = re.compile(
-    r"\s*(?:\{\s*(?:\"(?:[^\"\\\n]|\\.){0,200}\"\s*:|\}\s*\Z)"
-    r"|\[\s*(?:\{\s*[\"}]|\[\s*[\"\d\[{-]|\"(?:[^\"\\\n]|\\.)*\"\s*(?:,|\]\s*\Z)|-?\d[\d.eE+-]*\s*,))"
-)
-_QUOTED = re.compile(r'"[^"]*(?:"|\Z)')
 
 
 def _is_mail(text: str) -> bool:
@@ -450,58 +411,17 @@ def _is_log(text: str) -> bool:
 
 
 def _is_log_line(line: str) -> bool:
-    line = line.lstrip()[:200]
-    if _LOG_LINE.match(line):
-        return True
-    return " [" in line and _SERVER_LINE.match(line) is not None
-
-
-def _is_subtitles(text: str) -> bool:
-    return text.startswith("WEBVTT") or _CUE.match(text.lstrip()) is not None
+    return _LOG_LINE.match(line.lstrip()[:200]) is not None
 
 
 def _is_notebook(text: str) -> bool:
     return text.lstrip()[:1] == "{" and re.search(r'"(?:cell_type|nbformat)"', text) is not None
 
 
-def _has_columns(delimiter: str) -> _Test:
-    """Return a test for lines with equal numbers of fields under a line of labels."""
-    fewest = 2 if delimiter == "\t" else 3
-
-    def has_columns(text: str) -> bool:
-        if delimiter not in text.partition("\n")[0]:
-            return False
-        lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:50]
-        counts = {line.count(delimiter) for line in lines}
-        labels = lines[0].split(delimiter) if lines else []
-        if len(lines) < fewest or len(counts) > 1 or _is_log_line(text[:300]):
-            return False
-        if any(len(label) > 40 or len(label.split()) > 5 for label in labels):
-            return False
-        if any(line[:1] == " " or line.count("(") > line.count(")") for line in [*lines, *labels]):
-            return False
-        spaced = sum(line.count(delimiter + " ") for line in lines)
-        return delimiter == "\t" or 3 * spaced < sum(counts) * len(lines)
-
-    return has_columns
-
-
-def _may_have_columns(delimiter: str) -> _Test:
-    """Return a test for lines of which most have as many fields as the first one."""
-
-    def may_have_columns(text: str) -> bool:
-        lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:20]
-        count = lines[0].count(delimiter) if lines else 0
-        return count > 0 and 2 * sum(line.count(delimiter) == count for line in lines) > len(lines)
-
-    return may_have_columns
-
-
 # Code
 
 _NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
 _CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
-_NO_VERSE = re.compile(r"[{}=<>$|\\/]")
 _CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
 _COMMENT_SIGNS = ("//", "--", "#", "*", "\\")
 _CODE_ENDS = tuple(";{}([,:=\\)]")
@@ -512,17 +432,17 @@ _CODE_WORDS = frozenset(
     "require_relative return set source struct sub sudo then trait try: type use using var".split()
 )
 _YAML_LINE = re.compile(r"""[ ]{2}|[\w./"'-]{1,80}:(?:[ ]|$)|-[ ]|[\#}\]]|$""")
-_YAML_KEY = re.compile(r"""[\w./"'-]{1,80}:(?:[ ]|$)""", re.MULTILINE)
 _YAML_NESTED = re.compile(
     r"""^(?:-[ ])?[\w./"'-]{1,80}:[ ]*\n(?:[ ]*\#.*\n|[ ]*\n)*"""
     r"""[ ]*(?:-[ ]\S|[ ][\w./"'-]{1,80}:(?:[ ]|$))""",
     re.MULTILINE,
 )
-_YAML_BEGINNING = re.compile(r"""(?:---\n|\#.*\n|[ ]*\n)*(?:-[ ])?[\w./"'-]{1,80}:(?:[ ].*)?\n""")
+_YAML_BEGINNING = re.compile(
+    r"""(?:---\n|\#.*\n|[ ]*\n)*(?:-[ ])?[\w./"'-]{1,80}:(?:[ ]|$)""", re.M
+)
 _TOML_LINE = re.compile(
     r"""\[{1,2}[\w."' -]+\]{1,2}[ ]*(?:#.*)?$|[\w."'-]{1,80}[ ]?=[ ]?\S|[#;]|[ ]|[\]}],?[ ]*$|$"""
 )
-_TOML_TABLE = re.compile(r"""^\[{1,2}[\w."' -]+\]{1,2}[ ]*(?:#.*)?\n""", re.MULTILINE)
 _BARE_VALUE = re.compile(r"^\w[\w.-]*[ ]?=(?![ ]?(?:true\b|false\b|[-+\d\"'\[{]))", re.MULTILINE)
 
 
@@ -540,12 +460,10 @@ def _is_assignment(line: str) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether its lines are long, with few signs of code, or lines of verse."""
+    """Whether its lines have several words, and few signs of code."""
     words = len(text.split())
     lines = sum(1 for line in text.split("\n") if line.strip())
-    if words >= 5 * lines and not _NO_VERSE.search(text):
-        return True
-    return words >= 6 * lines and 100 * len(_CODE_SIGNS.findall(text)) < len(text)
+    return words >= 5 * lines and 100 * len(_CODE_SIGNS.findall(text)) < len(text)
 
 
 def _without_comments(text: str) -> str:
@@ -555,20 +473,17 @@ def _without_comments(text: str) -> str:
 
 
 def _is_yaml(text: str) -> bool:
-    if not (_YAML_BEGINNING.match(text) and _YAML_NESTED.search(text)):
-        return False
     parts = text.removeprefix("---\n").split("\n---\n")
-    lines = "\n".join(parts).split("\n")
-    return all(map(_YAML_LINE.match, lines)) and all(map(_YAML_KEY.match, parts[1:]))
+    if not (all(map(_YAML_BEGINNING.match, parts)) and _YAML_NESTED.search(text)):
+        return False
+    return all(map(_YAML_LINE.match, "\n".join(parts).split("\n")))
 
 
 def _has_tables(text: str) -> bool:
     """Whether it is TOML, or another file of settings in sections."""
-    table = _TOML_TABLE.search(text) if _begins_line(text, "[") else None
-    if table is None or not _TOML_LINE.match(text[: table.end()].partition("\n")[0]):
+    if not _begins_line(text, "["):
         return False
-    lines = '""'.join(text.split('"""')[::2]).split("\n")
-    return all(map(_TOML_LINE.match, lines))
+    return all(map(_TOML_LINE.match, '""'.join(text.split('"""')[::2]).split("\n")))
 
 
 def _code_lines(text: str) -> list[str]:
@@ -593,8 +508,8 @@ def _is_other_code(text: str) -> bool:
     return not (_SIGNS.search(text) or _has_fence(text) or _is_prose("\n".join(lines)))
 
 
+_NO_PROSE = frozenset(" \t#/%;\"'")  # the first characters of lines that are not prose
 _FIRST_WORD = re.compile(r"\n(\w+=|\s*(?:\w+|\S))")
-_PROSE_LINE = re.compile(r"\n([^\s#/%;\"'](?:[^ \n]* ){5}.*)")
 _SIGNS_OF = {name: each.signs for name, each in LANGUAGES.items() if each.signs}
 _LANGUAGES_WITH = {
     word: [name for name, signs in _SIGNS_OF.items() if word in signs.words]
@@ -623,8 +538,8 @@ def _detect_language(text: str) -> str | None:
             language, most = (name, count) if count > most else (language, most)
     if language is None:
         return None
-    prose = sum(not _is_code_line(line.rstrip()) for line in _PROSE_LINE.findall(f"\n{code}"))
-    return language if prose <= most else None
+    long = (line for line in lines if line.count(" ") > 4 and line[0] not in _NO_PROSE)
+    return language if sum(not _is_code_line(line) for line in long) <= most else None
 
 
 _SQL_WORD = re.compile(r"\n(?:create|alter|drop|insert|update|delete|select|with) ")
@@ -656,25 +571,34 @@ def _kind(
 
 _DATA: dict[str, TextKind] = {
     "subtitles": TextKind(
-        "subtitles", "srt vtt", "vtt subrip", shows=_is_subtitles, allows=lambda text: "-->" in text
+        "subtitles",
+        "srt vtt",
+        "vtt subrip",
+        shows=begins_subtitles,
+        allows=lambda text: "-->" in text,
     ),
     "notebook": TextKind(
         "code", "ipynb", "ipynb+json", shows=_is_notebook, allows=_is_notebook, language="json"
     ),
-    "json": _kind("code", "json", _JSON.match, _JSON.match),
+    "json": _kind("code", "json", begins_json, begins_json),
     "mail": TextKind("mail", "eml mbox", "mbox rfc822", shows=_is_mail, allows=_MAIL_HEADER.match),
     "man": TextKind(
         "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
     ),
-    "csv": TextKind("csv", "csv", shows=_has_columns(","), allows=_may_have_columns(",")),
+    "log": TextKind("log", "log", shows=_is_log),
+    "csv": TextKind(
+        "csv",
+        "csv",
+        shows=lambda text: is_separated(text, ","),
+        allows=lambda text: may_be_separated(text, ",;"),
+    ),
     "tsv": TextKind(
         "tsv",
         "tsv tab",
         "tab-separated-values",
-        shows=_has_columns("\t"),
-        allows=_may_have_columns("\t"),
+        shows=lambda text: is_separated(text, "\t"),
+        allows=lambda text: may_be_separated(text, "\t"),
     ),
-    "log": TextKind("log", "log", shows=_is_log),
 }
 
 _CODE: dict[str, TextKind] = {
@@ -697,14 +621,14 @@ _MARKUP: dict[str, TextKind] = {
         shows=_is_xml,
         allows=lambda text: text.lstrip()[:1] == "<",
     ),
-    "html": _kind("html", "html", _is_html, _ANY_TAG.search),
+    "html": _kind("html", "html", _is_html, _HTML_TAG.search),
     "latex": _kind("latex", "latex", _is_latex, _LATEX_COMMAND.search),
     "asciidoc": TextKind(
         "asciidoc",
         "adoc asciidoc asc",
         "adoc",
         shows=_is_asciidoc,
-        allows=lambda text: _ADOC_HEADING.search(text) or _ADOC_SIGN.search(text),
+        allows=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
     ),
     "rst": _kind(
         "rst", "rst", _is_rst, lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text)

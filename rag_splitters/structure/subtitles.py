@@ -83,6 +83,12 @@ def read_subtitles(text: str) -> Reading:
     return Reading(writer.excerpt(), {"time": rows})
 
 
+def begins_subtitles(text: str) -> bool:
+    """Whether a text begins with the header of WebVTT, or with a cue and perhaps its number."""
+    lines = text.lstrip().split("\n", 2)[:2]
+    return text.startswith("WEBVTT") or any(map(_TIMING.match, lines))
+
+
 def _cues(text: str) -> Iterator[_Cue]:
     """Yield the cues in the order of the file."""
     timings = list(_TIMING.finditer(text))

@@ -81,10 +81,10 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
 
 def _pipe_table(text: str, block: Block) -> Table | None:
     """Return the pipe table of a block. List and quote marks may precede its header row."""
-    line = _MARKS.match(text, block.content_start, block.end)
+    line = _MARKS.match(text, block.start, block.end)
     marks = line.group() if line else ""
     width = len(marks) if marks.strip() else 0
-    table = PipeTable.read(text, block.content_start + width, block.end)
+    table = PipeTable.read(text, block.start + width, block.end)
     if table and width:
         table.start, table.is_verbatim = block.start, False
     return table

@@ -96,7 +96,7 @@ def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[T
         measure = measure or sizes.measure(text)
         if measure.length(block.start, block.end) <= sizes.size:
             continue
-        table: Table | None = PipeTable.read(text, block.content_start, block.end)
+        table: Table | None = PipeTable.read(text, block.start, block.end)
         table = table or next(iter(separated_tables(text, block.start, block.end)), None)
         if table and table.rows and table.header and table.is_verbatim:
             head = writer(table, "source").head.rstrip()

@@ -110,7 +110,6 @@ def check_blocks(text: str, format: str) -> list[Block]:
     for block in blocks:
         assert position <= block.start < block.end, blocks
         assert not text[position : block.start].strip(), blocks
-        assert block.start <= block.content_start <= block.content_end <= block.end, block
         assert text[block.start : block.end].strip(), block
         position = block.end
     assert not text[position:].strip(), blocks
@@ -219,8 +218,6 @@ def test_markdown_blocks_know_titles_levels_and_groups() -> None:
         ("image", 0, "Two", 4),
         ("paragraph", 0, "", 4),
     ]
-    code = next(block for block in read_blocks(text, "markdown") if block.kind == "code")
-    assert text[code.content_start : code.content_end] == "x\n"
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_splitters.structure.block import Block, Kind
+from rag_splitters.structure.block import Block, Kind, TextFormat
 from rag_splitters.structure.blocks.markdown import markdown_blocks
-from rag_splitters.structure.blocks.markup import MARKUP, marked_parts
-from rag_splitters.structure.blocks.plain import plain_headings, with_paragraphs
+from rag_splitters.structure.blocks.plain import plain_headings, with_anchors, with_paragraphs
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
-from rag_splitters.structure.kinds import Format, TextFormat, detect_format
+from rag_splitters.structure.kinds import Format, detect_format
+from rag_splitters.structure.markup import MARKUP, marked_parts
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.xml import parse_xml
 
@@ -72,7 +72,8 @@ def read_blocks(
     if text_format == "xml":
         return html_blocks(parse_xml(text))
     if text_format in MARKUP:
-        return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
+        parts = with_anchors(text, marked_parts(text, text_format))
+        return with_paragraphs(text, parts, MARKUP[text_format].breaks)
     return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))
 
 
@@ -94,7 +95,8 @@ def read_headings(
         blocks = [Block("heading", each.start, each.end, each.level, each.text) for each in outline]
         return blocks or plain_headings(text, keywords)
     if format in MARKUP:
-        return [block for block in marked_parts(text, format) if block.kind == "heading"]
+        parts = with_anchors(text, marked_parts(text, format))
+        return [block for block in parts if block.kind == "heading"]
     if format == "markdown" and not _MAY_BE_HEADING.search(text):
         return []
     blocks = read_blocks(text, format, main_content_only=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WINDOW = 60_000  # characters to parse at once, to limit memory use
 _FRONT_MATTER = re.compile(  # YAML or TOML
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
-    r"(?P<body>.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
+    r"(?:.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
     re.DOTALL,
 )
 
@@ -48,7 +48,7 @@ def markdown_blocks(text: str) -> list[Block]:
     position = 0
     if match := _FRONT_MATTER.match(text):
         position = match.end()
-        leaves.put(Block("front_matter", 0, position, 0, "", 0, *match.span("body")))
+        leaves.put(Block("front_matter", 0, position))
     size = _WINDOW
     while position < len(text):
         end = _window_end(text, position, size)
@@ -331,14 +331,7 @@ class _Leaves:
         begin, end = token.map or [0, 0]
         start, stop = lines[begin], lines[min(end, len(lines) - 1)]
         kind, level, title = self._describe(token, inline)
-        if kind in ("code", "front_matter") and token.type == "fence":
-            count = token.content.count("\n") + (
-                not token.content.endswith("\n") and token.content != ""
-            )
-            inner = (lines[begin + 1], lines[min(begin + 1 + count, len(lines) - 1)])
-            self._put(kind, start, stop, level, title, inner)
-        else:
-            self._put(kind, start, stop, level, title)
+        self._put(kind, start, stop, level, title)
 
     def _describe(self, token: Token, inline: Token) -> tuple[Kind, int, str]:
         """Return the kind, level and title of a leaf."""
@@ -365,15 +358,7 @@ class _Leaves:
             return inner, sum(each == inner for each, _ in self._containers), ""
         return kind, level, title
 
-    def _put(
-        self,
-        kind: Kind,
-        start: int,
-        stop: int,
-        level: int = 0,
-        title: str = "",
-        inner: tuple[int, int] | None = None,
-    ) -> None:
+    def _put(self, kind: Kind, start: int, stop: int, level: int = 0, title: str = "") -> None:
         """Add a block of whole lines, with the marks of the containers that it opens."""
         text, unused = self._text, self._unused
         if unused:
@@ -389,10 +374,7 @@ class _Leaves:
             level = sum(each == kind for each, _ in self._containers)
         if self._item >= 0 and kind == "list_item" and self._item == len(self._blocks) - 1:
             start = self._blocks.pop().start
-        content = (
-            (min(max(inner[0], start), end), min(max(inner[1], start), end)) if inner else (-1, -1)
-        )
-        self._blocks.append(Block(kind, start, end, level, title, group, *content))
+        self._blocks.append(Block(kind, start, end, level, title, group))
         self._item = len(self._blocks) - 1 if kind == "list_item" else -1
 
 
@@ -480,7 +462,7 @@ def _fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
 def _fill(text: str, filled: list[Block], start: int, end: int, following: Block) -> None:
     last = filled[-1] if filled else None
     if last and last.kind in ("quote", "list_item") and not text[start:end].strip("> \t\r\n"):
-        filled[-1] = replace(last, end=end, content_end=end)
+        filled[-1] = replace(last, end=end)
         return
     group = last.group if last and last.group == following.group else 0
     filled.append(Block("paragraph", start, end, group=group))

@@ -115,7 +115,7 @@ def with_anchors(text: str, blocks: Iterable[Block]) -> list[Block]:
                 start = block.start
             if last.start < start:
                 end = trim_space(text, last.start, min(start, last.end))
-                results.append(replace(last, end=end, content_end=min(end, last.content_end)))
+                results.append(replace(last, end=end))
         is_moved = start < block.start
         start = skip_space(text, start) if is_moved else start
         results.append(replace(block, start=start) if is_moved else block)

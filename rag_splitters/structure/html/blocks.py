@@ -168,7 +168,7 @@ class _Reader:
         if self._filled:
             self._flush(end)
         elif self._begin >= 0 and self._blocks and self._blocks[-1].kind != "dropped":
-            self._blocks[-1] = _extended(self._blocks[-1], end)
+            self._blocks[-1] = replace(self._blocks[-1], end=end)
         elif self._begin >= 0:
             self._put("html", self._begin, end)
         return self._blocks
@@ -192,7 +192,7 @@ class _Reader:
         if self._filled:
             self._flush(tag.end)
         elif self._begin < 0 and self._blocks and self._blocks[-1].kind != "dropped":
-            self._blocks[-1] = _extended(self._blocks[-1], tag.end)
+            self._blocks[-1] = replace(self._blocks[-1], end=tag.end)
         else:
             self._start(tag.start)
         self._context = tag.element.context
@@ -239,11 +239,6 @@ class _Reader:
             self._blocks.append(Block(kind, start, end, level, title, group))
         self._begin, self._filled, self._title = -1, None, ""
         self._marks.clear()
-
-
-def _extended(block: Block, end: int) -> Block:
-    inner = end if block.content_end == block.end else block.content_end
-    return replace(block, end=end, content_end=inner)
 
 
 def _element_title(kind: Kind, opening: str) -> str:

@@ -25,13 +25,15 @@ INLINE_TAGS = frozenset(
 )
 """Elements inside a sentence. No white space replaces their tags."""
 
+EMPTY_TAGS = frozenset(
+    "area base br col embed frame hr img input link meta param source track wbr".split()
+)
+"""Elements without a closing tag."""
+
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
 ITEMS = frozenset(("li", "dt", "dd"))
 CELLS = frozenset(("td", "th"))
-_EMPTY = frozenset(
-    "area base br col embed frame hr img input link meta param source track wbr".split()
-)
 SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _ROW_ENDS = ("td", "th", "tr", "caption")
 _IMPLIED_ENDS: dict[str, tuple[str, ...]] = {
@@ -231,7 +233,7 @@ class TreeBuilder:
         if kind == "open":
             if name in BLOCK_TAGS and not self._is_xml:
                 self._make_room(name, start)
-            if name not in _EMPTY or self._is_xml:
+            if name not in EMPTY_TAGS or self._is_xml:
                 self._push(name, start, end, self._text[end - 2 : end] == "/>")
         elif kind == "close":
             self._close(name, start, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.lines import LINE_BREAK
@@ -11,6 +12,7 @@ from rag_splitters.text.lines import LINE_BREAK
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
 _FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
+_LINES = 50  # at the beginning of a text, which show whether it is a table
 _FEWEST = 3  # minimum number of records in a table; two if they are separated by tabs
 _WORDS = 2.5  # average number of words in a field after ", "; with more, the lines are prose
 _LABEL = 40  # characters in a column's label
@@ -81,6 +83,23 @@ def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
     return tables
 
 
+def is_separated(text: str, delimiter: str) -> bool:
+    """Whether a text is a table, as far as its first lines show."""
+    if delimiter not in text.partition("\n")[0]:
+        return False
+    beginning = "\n".join(text.strip("\n").split("\n", _LINES)[:_LINES])
+    table = _table(beginning, 0, len(beginning), delimiter)
+    return table is not None and (table.end == len(beginning) or '"' in beginning[table.end :])
+
+
+def may_be_separated(text: str, delimiters: str) -> bool:
+    """Whether most of the first lines have as many fields as the first one, at least two."""
+    delimiter = max(delimiters, key=text.lstrip().partition("\n")[0].count)
+    records = islice(_records(text.strip(), 0, len(text.strip()), delimiter), _LINES)
+    counts = [fields for _, fields in records]
+    return bool(counts) and counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
+
+
 def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
     """Return the table whose first record begins at `start`, if there is one."""
     rows: list[Row] = []
@@ -132,9 +151,8 @@ def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bo
     ends = sum(line.rstrip().endswith(_SENTENCE_END) for line in lines)
     if delimiter == "\t":
         return False
-    separators = sum(line.count(delimiter) for line in lines)
-    spaced = sum(line.count(delimiter + " ") for line in lines)
-    if 2 * spaced <= separators:
+    starts = [cell.start for row in rows for cell in _cells(text, row, delimiter)[1:]]
+    if 2 * sum(text.startswith(" ", start) for start in starts) <= len(starts):
         return 2 * ends > len(lines)
     words = sum(len(line.split()) for line in lines)
     return fields < 3 or ends > 0 or words > _WORDS * fields * len(lines)

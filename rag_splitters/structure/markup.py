@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.blocks.plain import with_anchors
-from rag_splitters.structure.kinds import TextFormat
+from rag_splitters.structure.block import Block, Kind, TextFormat
 from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.lines import line_kind
 
 _LONGEST_LINE = 300  # characters of a heading
 
@@ -33,16 +33,15 @@ class Markup(NamedTuple):
     breaks: re.Pattern[str] | None = None
 
 
-def _plain(title: str, *patterns: tuple[re.Pattern[str], str]) -> str:
-    """Return a heading's text in one line, without marks."""
-    for pattern, text in patterns:
-        title = pattern.sub(text, title)
-    return " ".join(title.split())
+def _plain(title: str, marks: re.Pattern[str]) -> str:
+    """Return a heading's text in one line, without marks; the last group of a mark stays."""
+    words = marks.sub(lambda mark: mark[mark.lastindex] if mark.lastindex else "", title)
+    return " ".join(words.split())
 
 
-def _block(text: str, kind: Kind, start: int, end: int, title: str = "") -> Block:
+def _block(text: str, kind: Kind, start: int, end: int, title: str = "", level: int = 0) -> Block:
     start = skip_space(text, start)
-    return Block(kind, start, trim_space(text, start, end), title=title)
+    return Block(kind, start, trim_space(text, start, end), level, title)
 
 
 def _merged(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
@@ -71,10 +70,9 @@ _RST_CODE = re.compile(
     r"[ \t]*(\S*).*((?:\n[ \t]+:\w.*)*)|(?!\.\. )\S?.{0,2000}::[ \t]*)$",
     re.MULTILINE,
 )
-_RST_MARKS = (
-    (re.compile(r":[a-z][\w:+.-]{0,40}:(?=`)"), ""),
-    (re.compile(r"`([^`<]*?)\s*<[^`<>]*>`_{0,2}"), r"\1"),
-    (re.compile(r"(\*{1,2}|`{1,2}|\|)(?=\S)(.{1,200}?)(?<=\S)\1_{0,2}"), r"\2"),
+_RST_MARKS = re.compile(  # a role, a link, emphasis or code
+    r":[a-z][\w:+.-]{0,40}:(?=`)|`([^`<]*?)\s*<[^`<>]*>`_{0,2}"
+    r"|(\*{1,2}|`{1,2}|\|)(?=\S)(.{1,200}?)(?<=\S)\2_{0,2}"
 )
 
 
@@ -94,9 +92,8 @@ def _rst(text: str) -> list[Block]:
         is_long = len(adornment) > 3 or len(adornment) >= len(title)
         if is_over or (is_alone and is_long and not title[0].isspace()):
             level = levels.setdefault((line[1], is_over), len(levels) + 1)
-            begin, end = skip_space(text, above_start if is_over else start), line.end()
-            plain = _plain(title, *_RST_MARKS)
-            headings.append(Block("heading", begin, trim_space(text, begin, end), level, plain))
+            begin, end = above_start if is_over else start, line.end()
+            headings.append(_block(text, "heading", begin, end, _plain(title, _RST_MARKS), level))
     return _merged(headings, list(_rst_code(text)))
 
 
@@ -105,13 +102,10 @@ def _rst_code(text: str) -> Iterator[Block]:
     end = 0
     for opening in _RST_CODE.finditer(text):
         body = _indented(len(opening[1].expandtabs())).match(text, opening.end())
-        if body is None or opening.start() < end:
-            continue
-        end = body.end()
-        start = opening.start() if opening[2] else body.start(1)
-        block = _block(text, "code", start, end, opening[3] or "")
-        content = (skip_space(text, body.start(1)), block.end)
-        yield Block("code", block.start, block.end, 0, block.title, 0, *content)
+        if body is not None and opening.start() >= end:
+            end = body.end()
+            start = opening.start() if opening[2] else body.start(1)
+            yield _block(text, "code", start, end, opening[3] or "")
 
 
 @lru_cache(maxsize=64)
@@ -122,27 +116,27 @@ def _indented(indent: int) -> re.Pattern[str]:
 
 # AsciiDoc
 
-_ADOC_LINE = re.compile(
+ADOC_LINE = re.compile(
     r"^(?:(={1,6}|\#{1,6})[ \t]+(\S.*)"  # heading
     r"|(-{4,}|\.{4,}|\+{4,}|/{4,}|={4,}|\*{4,}|_{4,}|`{3,}\w*|[|,:!]={3,}|--|[~^]{4,}))[ \t]*$",
     re.MULTILINE,
 )
-_ADOC_MARKS = (
-    (re.compile(r"\[\[[^\[\]]*\]\]|\[#[^\[\]]*\]"), ""),
-    (re.compile(r"\b(?:link|xref|https?|image):\S*?\[([^\[\]]*)\]"), r"\1"),
-    (re.compile(r"([*_`+]{1,2})(?=\S)(.{1,200}?)(?<=\S)\1"), r"\2"),
+"""Pattern of the headings of AsciiDoc (group 1) and of the lines around its blocks (group 3)."""
+_ADOC_MARKS = re.compile(  # an anchor, a link, emphasis or code
+    r"\[\[[^\[\]]*\]\]|\[#[^\[\]]*\]|\b(?:link|xref|https?|image):\S*?\[([^\[\]]*)\]"
+    r"|([*_`+]{1,2})(?=\S)(.{1,200}?)(?<=\S)\2"
 )
 _ADOC_KINDS: dict[str, Kind] = {
     **dict.fromkeys("|,:!", "table"),
     **dict.fromkeys("-.+/`", "code"),
     **dict.fromkeys("=*_", "quote"),  # an example, a sidebar or a quotation: it has paragraphs
 }
-_ADOC_LABEL = re.compile(r"\[.*\]\Z|\.[^\s.].*\Z")  # attributes or a title
+_ADOC_LABELS = ("anchor", "comment", "label")  # such as [source,c]; a title begins with "."
 
 
 def _asciidoc(text: str) -> list[Block]:
     """Find headings outside of delimited blocks, and the listings, literals and tables in these."""
-    lines = list(_ADOC_LINE.finditer(text))
+    lines = list(ADOC_LINE.finditer(text))
     last = {_delimiter(line): line.start() for line in lines if line[3]}
     blocks: list[Block] = []
     opening: re.Match[str] | None = None
@@ -152,8 +146,8 @@ def _asciidoc(text: str) -> list[Block]:
                 blocks += _delimited(text, opening, line)
                 opening = None
         elif line[1]:
-            title = _plain(line[2].removesuffix(" " + line[1]), *_ADOC_MARKS)
-            blocks.append(Block("heading", line.start(), line.end(2), len(line[1]), title))
+            title = _plain(line[2].removesuffix(" " + line[1]), _ADOC_MARKS)
+            blocks.append(_block(text, "heading", line.start(), line.end(2), title, len(line[1])))
         elif block := _two_line_heading(text, line):
             blocks.append(block)
         elif last[_delimiter(line)] > line.start():
@@ -173,12 +167,10 @@ def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> lis
     begin = start = opening.start()
     while start > 0:
         start, line = _line_before(text, begin)
-        if not _ADOC_LABEL.match(line):
+        if line[:1] != "." and line_kind(line) not in _ADOC_LABELS:
             break
         begin = start
-    content = (min(opening.end() + 1, closing.start()), closing.start())
-    end = trim_space(text, begin, closing.end())
-    return [Block(kind, begin, end, 0, opening[3].lstrip("`.-+/|,:!=*_"), 0, *content)]
+    return [_block(text, kind, begin, closing.end(), opening[3].lstrip("`.-+/|,:!=*_"))]
 
 
 def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
@@ -189,26 +181,23 @@ def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
         return None
     if start and _line_before(text, start)[1].strip():
         return None
-    end = line.start() + length
-    return Block("heading", start, end, "=-~^+".index(mark) + 1, _plain(title, *_ADOC_MARKS))
+    level = "=-~^+".index(mark) + 1
+    return _block(text, "heading", start, line.end(3), _plain(title, _ADOC_MARKS), level)
 
 
 # LaTeX
 
 _SECTIONING = ("title", "part", "chapter", "section", "subsection", "subsubsection")
-_TEX_HEADING = re.compile(
+TEX_HEADING = re.compile(
     r"^[ \t]*\\(" + "|".join(_SECTIONING) + r")\*?[ \t]*(?:\[[^\[\]]{0,500}\][ \t]*)?(\{)",
     re.MULTILINE,
 )
+"""Pattern of the beginning of a heading in LaTeX."""
 _TEX_BRACE = re.compile(r"\\.|[{}]|\n[ \t]*\n", re.DOTALL)
 _TEX_LABEL = re.compile(r"\s{0,20}\\label\{[^{}]{0,200}\}")
-_TEX_MARKS = (
-    (re.compile(r"(?<!\\)%.*"), ""),
-    (re.compile(r"\\(?:label|thanks|footnote|index)\{[^{}]*\}"), ""),
-    (re.compile(r"\\\\(?:\[[^\[\]]*\])?|(?<!\\)~"), " "),
-    (re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\[\]]*\])?(?=\{)"), ""),
-    (re.compile(r"\\[a-zA-Z]+ ?"), ""),
-    (re.compile(r"\\([&%$#_{}])|[{}$]"), r"\1"),
+_TEX_MARKS = re.compile(  # a comment, a command, an escaped character, a bracket
+    r"%.*|\\(?:label|thanks|footnote|index)\{[^{}]*\}"
+    r"|\\[a-zA-Z]+(?:\*?(?:\[[^\[\]]*\])?(?=\{)| ?)|\\([&%$#_{}])|[{}$]"
 )
 _TEX_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("verbatim", "Verbatim", "lstlisting", "minted", "comment", "alltt"), "code"),
@@ -223,18 +212,19 @@ _TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}",
 def _latex(text: str) -> list[Block]:
     """Return the title and the sections, and verbatim code, formulas and tables."""
     parts = list(_environments(text))
-    matches = list(_TEX_HEADING.finditer(text))
+    matches = list(TEX_HEADING.finditer(text))
     used = [name for name in _SECTIONING if any(match[1] == name for match in matches)]
     headings = []
     for match in matches:
         end = _closing_brace(text, match.end())
         if end < 0:
             continue
-        title = _plain(text[match.end() : end - 1], *_TEX_MARKS)
+        title = text[match.end() : end - 1].replace(r"\\", " ").replace("~", " ")
         if label := _TEX_LABEL.match(text, end):
             end = label.end()
         level = used.index(match[1]) + 1
-        headings.append(Block("heading", skip_space(text, match.start()), end, level, title))
+        plain = _plain(title, _TEX_MARKS)
+        headings.append(_block(text, "heading", match.start(), end, plain, level))
     return _merged(headings, parts)
 
 
@@ -267,50 +257,43 @@ def _environments(text: str) -> Iterator[Block]:
 
 # Man pages
 
-_TROFF_HEADING = re.compile(
-    r"^[.'][ \t]*(TH|Dt|SH|Sh|SS|Ss)(?:[ \t]+(\S.*)|[ \t]*\n([^.'\n].*))$", re.MULTILINE
+TROFF_HEADING = re.compile(  # perhaps after the mark of an empty paragraph
+    r"^(?:\.(?:PP|LP|P|sp)\s*\n)?"
+    r"[.'][ \t]*(TH|Dt|SH|Sh|SS|Ss)(?:[ \t]+(\S.*)|[ \t]*\n([^.'\n].*))$",
+    re.MULTILINE,
 )
+"""Pattern of a heading in troff, the source of man pages."""
 _TROFF_LINE = re.compile(
     r"^[.'][ \t]*(?:(nf|EX|Bd)|(fi|EE|Ed)|SH|Sh|SS|Ss)\b.*$", re.MULTILINE
 )  # no filling of lines from here, or filling again
-_TROFF_MARKS = (
-    (re.compile(r'^"(.*)"$'), r"\1"),
-    (re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\[&%|^]|\\s[+-]?\d"), ""),
-    (re.compile(r"\\\((?:aq|cq)"), "'"),
-    (re.compile(r"\\\(em|\\\(en"), "-"),
-    (re.compile(r"\\(.)"), r"\1"),
+_TROFF_MARKS = re.compile(  # a font, a space, a size, a glyph, an escaped character
+    r"\\f(?:\[\w*\]|\(..|.)|\\[&%|^]|\\s[+-]?\d|\\\(..|\\(.)"
 )
-_PARAGRAPH_MARK = re.compile(r"(?:\n|\A)(\.(?:PP|LP|P|sp)\s*\n)\Z")  # of an empty paragraph
-_PAGE_TITLE = re.compile(r"\s*(\S{1,60}\(\w{1,6}\))[ \t]{2,}\S.*[ \t]\1[ \t]*$", re.MULTILINE)
+PAGE_TITLE = re.compile(r"\s*(\S{1,60}\(\w{1,6}\))[ \t]{2,}\S.*[ \t]\1[ \t]*$", re.MULTILINE)
+"""Pattern of the first line of a printed man page: "tea(1)   Commands   tea(1)"."""
 _PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\S)", re.MULTILINE)
 
 
 def _man(text: str) -> list[Block]:
     """Return the name, sections and subsections of a page, in troff or as printed."""
     headings = []
-    for match in _TROFF_HEADING.finditer(text):
+    for match in TROFF_HEADING.finditer(text):
         level = {"T": 1, "D": 1}.get(match[1][0], 2 if match[1][1] in "Hh" else 3)
-        title = _plain((match[2] or match[3]).strip(), *_TROFF_MARKS)
+        title = _plain((match[2] or match[3]).strip().strip('"'), _TROFF_MARKS)
         if level == 1:
             name, section = [*title.replace('"', "").split(), ""][:2]
             title = f"{name}({section})" if section else name
-        end = trim_space(text, match.start(), match.end())
-        mark = _PARAGRAPH_MARK.search(text, max(0, match.start() - 20), match.start())
-        start = mark.start(1) if mark else match.start()
-        headings.append(Block("heading", start, end, level, title))
+        headings.append(_block(text, "heading", match.start(), match.end(), title, level))
     if headings:
         return _merged(headings, list(_troff_code(text)))
-    if page := _PAGE_TITLE.match(text):
-        headings.append(
-            Block("heading", page.start(1), trim_space(text, 0, page.end()), 1, page[1])
-        )
+    if page := PAGE_TITLE.match(text):
+        headings.append(_block(text, "heading", page.start(1), page.end(), page[1], 1))
     for match in _PAGE_SECTION.finditer(text):
         line = match[1]
         is_section = line[0] != " " and line.isupper()
         if is_section or (line[0] == " " and line.strip()[0].isupper()):
-            start = skip_space(text, match.start())
-            end = trim_space(text, start, match.end())
-            headings.append(Block("heading", start, end, 2 if is_section else 3, _plain(line)))
+            title, level = " ".join(line.split()), 2 if is_section else 3
+            headings.append(_block(text, "heading", match.start(), match.end(), title, level))
     return headings
 
 
@@ -322,7 +305,7 @@ def _troff_code(text: str) -> Iterator[Block]:
         opening = line.start() if line[1] else -1
 
 
-# Mail
+# Mail and data
 
 
 def _mail(text: str) -> list[Block]:
@@ -332,22 +315,18 @@ def _mail(text: str) -> list[Block]:
         end = trim_space(text, start, end)
         first = text.find("\n", start, end)
         if first >= 0 and end > start:
-            blocks.append(Block("heading", start, trim_space(text, start, first), 1, subject))
+            blocks.append(_block(text, "heading", start, first, subject, 1))
             blocks.append(_block(text, "front_matter", first, end))
     return blocks
 
-
-# Data
 
 _ENTRY = re.compile(r"^\S.*(?:\n[ \t]+\S.*)*", re.MULTILINE)
 
 
 def _log(text: str) -> list[Block]:
     """Return the entries: each line with the indented lines below it."""
-    entries = ((entry.start(), entry.end()) for entry in _ENTRY.finditer(text))
-    return [
-        Block("paragraph", start, trim_space(text, start, end), 0, "", 1) for start, end in entries
-    ]
+    entries = (_block(text, "paragraph", *entry.span()) for entry in _ENTRY.finditer(text))
+    return [replace(entry, group=1) for entry in entries]
 
 
 def _whole(text: str, kind: Kind) -> list[Block]:
@@ -375,10 +354,12 @@ MARKUP: dict[TextFormat, Markup] = {
 def marked_parts(text: str, format: TextFormat) -> list[Block]:
     """Return the headings, code, formulas and tables of a text in one of the formats of `MARKUP`.
 
+    They begin without the anchors before them.
+
     >>> text = "Tea\\n===\\n\\nBoil::\\n\\n    Title\\n    ====="
     >>> [(block.kind, block.title) for block in marked_parts(text, "rst")]
     [('heading', 'Tea'), ('code', '')]
     """
     if "\r" in text:
         text = text.replace("\r\n", " \n").replace("\r", "\n")
-    return with_anchors(text, MARKUP[format].read(text))
+    return MARKUP[format].read(text)
