@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
 from rag_splitters.structure.block import TextFormat
-from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
 from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
+from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.subtitles import begins_subtitles
 from rag_splitters.structure.tables.separated import is_separated, may_be_separated

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_splitters import ContentAwareChunker, RecursiveChunker, TitledChunker
-from rag_splitters.structure.blocks import read_blocks
-from rag_splitters.structure.blocks import TextFormat
+from rag_splitters.structure.blocks import TextFormat, read_blocks
 from rag_splitters.structure.outline import Outline
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
