@@ -10,7 +10,7 @@ from typing import ClassVar
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
-from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
+from rag_splitters.structure.json_members import ESCAPE, InvalidJsonError, JsonMembers, read_members
 from rag_splitters.text.boundaries import (
     Finder,
     lazily,
@@ -21,7 +21,6 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.packing import pack
 from rag_splitters.text.structure import Structure
 
-_ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
 _SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
 _STEP = re.compile(r"\.\w+|\[(?:'(?:\\.|[^'\\])*'|[^\]]*)\]")
 
@@ -110,7 +109,7 @@ def _levels(text: str, members: JsonMembers) -> list[Finder]:
     """Return the levels of cuts: members, the outermost first, then parts of long strings."""
 
     def line_breaks() -> list[int]:
-        return [escape.end() for escape in _ESCAPE.finditer(text) if escape[0] == "\\n"]
+        return [escape.end() for escape in ESCAPE.finditer(text) if escape[0] == "\\n"]
 
     return [
         *map(positions, members.levels()),
@@ -137,7 +136,7 @@ def _words(text: str) -> Finder:
 def _whole(text: str) -> Finder:
     """Return the finder of all places except those inside an escape."""
     starts, ends = list[int](), list[int]()
-    for escape in _ESCAPE.finditer(text) if "\\" in text else ():
+    for escape in ESCAPE.finditer(text) if "\\" in text else ():
         starts.append(escape.start())
         ends.append(escape.end())
 

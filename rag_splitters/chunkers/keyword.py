@@ -13,9 +13,9 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import UNSPACED
+from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.packing import pack
 
-_LINE_BREAK = re.compile(r"[\r\n]")
 _LINE = re.compile(r"[^\S\r\n]*([^\s](?:[^\r\n]*[^\s])?)")
 _LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 
@@ -98,7 +98,7 @@ def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[
     while match := pattern.search(text, position):
         start = max(text.rfind(end, position, match.start()) for end in "\r\n") + 1
         yield max(start, position), match
-        line_end = _LINE_BREAK.search(text, match.end())
+        line_end = LINE_BREAK.search(text, match.end())
         if line_end is None:
             return
         position = line_end.end()

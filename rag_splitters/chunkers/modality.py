@@ -188,7 +188,7 @@ class ModalityChunker(Chunker):
         text_format = detect_format(text, source.metadata, self.format)
         page = read_page(text, self.main_content_only) if text_format == "html" else None
         if page:
-            blocks = html_blocks(page, layout_tables=True)
+            blocks = html_blocks(page)
         else:
             blocks = read_blocks(text, text_format, metadata=source.metadata)
         parsed = _Source(text, text_format, blocks, page)

@@ -128,15 +128,15 @@ def _markdown_images(
             if label not in references:
                 continue
             _, _, address, title = references[label]
-        plain = ESCAPE.sub(r"\1", alt)
+        plain = re.sub(ESCAPE, r"\1", alt)
         yield Image(*match.span(), *match.span("alt"), plain, title, address)
 
 
 def _address(match: Any) -> tuple[str, str]:
     """Return the address and the title in a match of one of the patterns above."""
     bracketed, bare, title = match.group("bracketed", "bare", "title")
-    address = ESCAPE.sub(r"\1", bracketed or bare or "")
-    return address, ESCAPE.sub(r"\1", (title or "")[1:-1])
+    address = re.sub(ESCAPE, r"\1", bracketed or bare or "")
+    return address, re.sub(ESCAPE, r"\1", (title or "")[1:-1])
 
 
 def _normal(label: str) -> str:

@@ -25,6 +25,8 @@ _SPACE = " \t\n\r"
 _CLOSERS = "]}," + _SPACE
 _NAME = re.compile(rf'(?:[^"\\]|\\u\w{{4}}|\\[^u]){{0,{_MAX_NAME}}}')
 _decode = json.JSONDecoder(strict=False).decode
+ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
+"""Pattern of an escape in a string."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.html.tree import parse_html
+from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
 
 logger = logging.getLogger(__name__)
 
-_BLANK_LINES = re.compile(r"\A(?:[ \t]*\r?\n)+")
 _LONGEST_LINE = 300  # characters of the line above a quotation
 _LONGEST_HEADER = 4_000  # characters; Python takes quadratic time for them
 _DEEPEST = 20  # parts inside parts
@@ -33,12 +33,8 @@ _MESSAGE = re.compile(
     r"(?:\A[\s\ufeff]*|\n[ \t]*\r?\n)"
     r"(?=From \S{1,300}[^\n]{0,100}\d{4}[^\n]{0,100}\n[A-Za-z][\w-]{0,100}:)"
 )
-_POSTMARK = re.compile(r"From [^\n]*\n")
-_HEADERS_END = re.compile(r"(?:\A|\n)\r?\n|\Z")
 _HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
-_ESCAPED_FROM = re.compile(r">+From ")
 _QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
-_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 _QUOTATION = re.compile(
     r"^[ \t]?>[^\n]*(?:\n[ \t]?>[^\n]*|\n[ \t]*\r?(?=\n[ \t]?>))*", re.MULTILINE
 )
@@ -146,8 +142,8 @@ def _messages(text: str) -> Iterator[tuple[int, int, int]]:
     if _is_mailbox(text):
         starts = [match.end() for match in _MESSAGE.finditer(text)] or starts
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        postmark = _POSTMARK.match(text, start, end)
-        yield start, postmark.end() if postmark else start, end
+        is_marked = text.startswith("From ", start, end)
+        yield start, text.find("\n", start, end) + 1 if is_marked else start, end
 
 
 def _is_mailbox(text: str) -> bool:
@@ -178,12 +174,10 @@ class _Reader:
         self, start: int, end: int, default_type: str = "text/plain", depth: int = 0
     ) -> _Part:
         """Read the headers of the message or part between two offsets."""
-        blank = _HEADERS_END.search(self.text, start, end)
-        stop = blank.start() if blank else end
+        blank = BLANK_LINE.search(self.text, start, end)
+        stop, body = blank.span() if blank else (end, end)
         if start < end and self.text.startswith(("\n", "\r\n"), start):
             stop, body = start, start + 1  # a part without headers
-        else:
-            body = blank.end() if blank else end
         headers = HeaderParser().parsestr(self.text[start:stop] + "\n\n")
         for name in ("content-type", "content-disposition"):
             if len(value := str(headers.get(name, ""))) > _LONGEST_HEADER:
@@ -325,9 +319,9 @@ class _Reader:
         position = part.start
         while position < part.end:
             end = self.text.find("\n", position, part.end) + 1 or part.end
-            if self.is_mailbox and _ESCAPED_FROM.match(self.text, position, end):
-                position += 1
             line = self.text[position:end]
+            if self.is_mailbox and line[0] == ">" and line.lstrip(">").startswith("From "):
+                line, position = line[1:], position + 1
             text = line.encode("latin-1").decode(encoding) if encoding else line
             writer.add(text, position, end)
             position = end
@@ -343,7 +337,7 @@ class _Reader:
         own, position = ExcerptWriter(self.text), part.start
         for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
             own.copy(position, match.start())
-            letters = quopri.decodestring(_SOFT_BREAK.sub("", match[0]).encode("ascii"))
+            letters = quopri.decodestring(match[0].encode("ascii"))
             own.add(letters.decode(encoding, "replace"), *match.span())
             position = match.end()
         own.copy(position, part.end)
@@ -403,7 +397,7 @@ def _parts_to_keep(text: str, quotations: bool) -> list[tuple[int, int]]:
         parts.append((begin, low))
         begin = high
     return [
-        (high - len(_BLANK_LINES.sub("", text[low:high])), low + len(text[low:high].rstrip()))
+        (max(low, line_start(text, skip_space(text, low))), trim_space(text, low, high))
         for low, high in (*parts, (begin, stop))
         if text[low:high].strip()
     ]

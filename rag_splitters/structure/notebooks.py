@@ -8,11 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from rag_splitters.structure.html.text import plain_page
-from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
+from rag_splitters.structure.json_members import (
+    ESCAPE,
+    InvalidJsonError,
+    JsonMembers,
+    read_members,
+)
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, Row, UnreadableError
 
-_ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.")
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # colours in tracebacks
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}\Z")
 _MAGIC = re.compile(r"%%(\w+)")
@@ -103,7 +107,7 @@ class _Tree:
     def pieces(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
         """Yield the parts of a string, each with its start and end in the JSON."""
         position = start
-        for escape in _ESCAPE.finditer(self.text, start, end):
+        for escape in ESCAPE.finditer(self.text, start, end):
             if escape.start() > position:
                 yield self.text[position : escape.start()], position, escape.start()
             yield json.loads(f'"{escape[0]}"'), escape.start(), escape.end()

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_splitters.structure.block import nesting
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
-from rag_splitters.structure.html.blocks import HEADING_TAG, html_blocks
+from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.stored_outline import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
@@ -134,7 +134,7 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
     for block in blocks:
         if block.kind == "heading" and block.title:
             yield Heading(block.start, block.end, block.level, _heading_text(block.title))
-        elif block.kind == "html" and HEADING_TAG.search(text, block.start, block.end):
+        elif block.kind == "html" and text.find("<", block.start, block.end) >= 0:
             for inner in html_blocks(parse_html(text, block.start, block.end)):
                 if inner.kind == "heading" and inner.title:
                     title = _heading_text(inner.title)

@@ -266,12 +266,12 @@ _IMAGE = (
 )
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
-_TAG = re.compile(r"<[^<>]*>")
-_MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
-_MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
-ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-"""A character after a backslash."""
+ESCAPE = r"\\([!-/:-@\[-`{-~])"
+"""Pattern of a character after a backslash."""
+_MARKS = re.compile(  # an escaped character, a tag, code or emphasis
+    rf"{ESCAPE}|<[^<>]*>|\*{{1,3}}|`+|~~|(?<!\w)_{{1,3}}(?=\S)|(?<=\S)_{{1,3}}(?!\w)"
+)
 
 
 class _Leaves:
@@ -391,12 +391,9 @@ def _plain_title(content: str) -> str:
     >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
-    if len(content) <= _MAX_TITLE and not _MARKUP.search(content):
-        return " ".join(content.split())
-    content = content[: 2 * _MAX_TITLE]
-    short = _TAG.sub("", _LINK.sub(r"\1", content))
-    short = html.unescape(ESCAPE.sub(r"\1", _MARKS.sub("", short)))
-    return " ".join(short.split())[:_MAX_TITLE]
+    content = _LINK.sub(r"\1", content[: 2 * _MAX_TITLE])
+    plain = html.unescape(_MARKS.sub(lambda mark: mark[1] or "", content))
+    return " ".join(plain.split())[:_MAX_TITLE]
 
 
 def _html_kind(content: str) -> tuple[Kind, int, str]:

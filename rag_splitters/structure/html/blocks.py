@@ -15,16 +15,9 @@ from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, ITEMS, LISTS
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import VISIBLE
 
-HEADING_TAG = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
-"""The opening tag of a heading."""
-
-_IMAGE = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
-_CAPTION = re.compile(
-    r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
-)
 _WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
-_OPENING = 5000  # characters of an element to search for its title
+_LONGEST_TAG, _LONGEST_CAPTION = 500, 2000  # characters
 _DROPPED_INLINE = frozenset(
     "a annotation annotation-xml button cdata comment declaration span svg".split()
 )
@@ -33,18 +26,18 @@ _KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
 _NOT_IN_DATA = frozenset(("table", "pre")) | HEADINGS
 
 
-def html_blocks(tree: Tree, *, layout_tables: bool = False) -> list[Block]:
+def html_blocks(tree: Tree) -> list[Block]:
     """Find the blocks of an HTML text.
 
     Opening tags belong to the text after them, closing tags to the text before them. The text
     between two block tags is a paragraph, a list item or a quote. Each heading and each outermost
-    table, `pre` and figure is one block, whatever is inside. The head, scripts, styles,
-    declarations, the comments between blocks, and everything that the tags mark so are "dropped".
+    table, `pre` and figure is one block, whatever is inside. Tables that hold other tables,
+    headings, code, or a single column without a header do not hold data: their cells hold blocks.
+    The head, scripts, styles, declarations, the comments between blocks, and everything that the
+    tags mark so are "dropped".
 
     Parameters:
         tree: the elements of the text; see `read_page` and `parse_html`.
-        layout_tables: whether to look for blocks inside tables that hold other tables, headings,
-            code, or a single column without a header, because these do not hold data.
 
     >>> from rag_splitters.structure.html.tree import parse_html
     >>> tree = parse_html("<h1>Tea</h1><script>x</script><p>Hot.")
@@ -52,7 +45,7 @@ def html_blocks(tree: Tree, *, layout_tables: bool = False) -> list[Block]:
     [('heading', 'Tea'), ('dropped', ''), ('paragraph', '')]
     """
     reader = _Reader(tree)
-    data_tables = _data_tables(tree) if layout_tables else None
+    data_tables = _data_tables(tree)
     position, index, tags = tree.start, 0, tree.tags
     while index < len(tags):
         tag = tags[index]
@@ -70,18 +63,18 @@ def html_blocks(tree: Tree, *, layout_tables: bool = False) -> list[Block]:
     return reader.finished()
 
 
-def _may_be_one_block(element: Element, data_tables: set[int] | None) -> bool:
+def _may_be_one_block(element: Element, data_tables: set[int]) -> bool:
     """Whether a heading, table, code, figure or head is closed, and a table holds data."""
     if element.name not in _WHOLE or not element.is_closed:
         return False
-    return element.name != "table" or data_tables is None or element.index in data_tables
+    return element.name != "table" or element.index in data_tables
 
 
 class _Reader:
     """Builds blocks from tags and the text between them."""
 
     def __init__(self, tree: Tree) -> None:
-        self._source = tree.text
+        self._tree, self._source = tree, tree.text
         self._start_at, self._end_at = tree.start, tree.end
         self._tags = tree.tags
         self._starts: dict[str, list[int]] = {name: [] for name in _KINDS}
@@ -132,8 +125,7 @@ class _Reader:
             return False
         self._flush(element.start)
         self._start(element.start)
-        opening = self._source[element.start : min(element.end, element.start + _OPENING)]
-        self._put(kind, self._begin, element.end, _element_title(kind, opening))
+        self._put(kind, self._begin, element.end, self._element_title(kind, element))
         return True
 
     def _kind(self, element: Element) -> Kind | None:
@@ -143,6 +135,25 @@ class _Reader:
             if first < len(self._starts[name]) and self._starts[name][first] < element.end:
                 return kind
         return None
+
+    def _element_title(self, kind: Kind, element: Element) -> str:
+        """Return the language of code, the text or caption of an image, or a table's caption."""
+        if kind == "code":
+            match = _LANGUAGE.search(
+                self._source, element.start, min(element.end, element.start + 500)
+            )
+            return match.group(1) if match else ""
+        if kind == "image":
+            images = self._starts["img"]
+            image = self._tree.tags_between(
+                images[bisect_left(images, element.start)], element.end
+            )[0]
+            if alt := attribute(self._source[image.start : image.end], "alt"):
+                return alt
+        captions = (each for each in self._tree.inside(element) if each.name.endswith("caption"))
+        caption = next(captions, element)
+        end = min(caption.inner_end, caption.inner_start + _LONGEST_CAPTION)
+        return self._plain(caption.inner_start, end, ()) if caption is not element else ""
 
     def _whole_heading(self, heading: Element, index: int) -> bool:
         """Make one block of a heading, unless it holds other blocks or no text."""
@@ -239,18 +250,6 @@ class _Reader:
             self._blocks.append(Block(kind, start, end, level, title, group))
         self._begin, self._filled, self._title = -1, None, ""
         self._marks.clear()
-
-
-def _element_title(kind: Kind, opening: str) -> str:
-    """Return the language of code, the text or caption of an image, or a table's caption."""
-    if kind == "code":
-        match = _LANGUAGE.search(opening[:500])
-        return match.group(1) if match else ""
-    image = _IMAGE.search(opening) if kind == "image" else None
-    if image and (alt := attribute(image.group(), "alt")):
-        return alt
-    caption = _CAPTION.search(opening)
-    return without_tags(caption.group(2)) if caption else ""
 
 
 def _data_tables(tree: Tree) -> set[int]:

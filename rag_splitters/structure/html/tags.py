@@ -12,7 +12,7 @@ from rag_splitters.text.excerpt import Excerpt, Replacement
 
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _XML_START = re.compile(r"<(?:(!--)|([!?])|(/?)([^\W\d][\w:.-]{0,200}))")
-_CDATA, _DATA_END = "[CDATA[", re.compile(r"\]\]>")
+_CDATA = "[CDATA["
 _DOCTYPE_END = re.compile(r"[^<>\[\]]{0,2000}(?:\[[^\]]*\]\s*)?>")
 _IN_TAG = re.compile(r"[\"'>]")
 _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
@@ -57,11 +57,13 @@ def scan_tags(
                 position = end
             continue
         if is_xml and declaration and text.startswith(_CDATA, position):
-            end = _closing(text, _DATA_END, position, stop, _CDATA, missing)
+            end = text.find("]]>", position, stop) if _CDATA not in missing else -1
             if end >= 0:
                 yield "dropped", start, start + len("<![CDATA["), "cdata"
-                yield "dropped", end - len("]]>"), end, "cdata"
-                position = end
+                yield "dropped", end, end + len("]]>"), "cdata"
+                position = end + len("]]>")
+            else:
+                missing.add(_CDATA)
             continue
         subset = _DOCTYPE_END.match(text, position, stop) if is_xml and declaration else None
         if subset:

@@ -89,7 +89,7 @@ def plain_page(text: str, main_content_only: bool = True) -> Stripped:
     'Tea\\n\\n- green\\n- black'
     """
     page = read_page(text, main_content_only)
-    return strip_tags(page, html_blocks(page, layout_tables=True))
+    return strip_tags(page, html_blocks(page))
 
 
 def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_splitters.span import Span
-from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.structure.tables.model import Cell, Table
 from rag_splitters.structure.tables.writers import Render, Writer, writer
 from rag_splitters.text.boundaries import (
     boundary_before,
@@ -22,6 +22,8 @@ from rag_splitters.text.excerpt import Excerpt, data_in, without_data
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Sizes, sizer
 from rag_splitters.text.structure import Structure
+
+_LONGEST_REPEATED = 100  # characters of a cell over several rows in the parts of a row
 
 
 class Cutter:
@@ -42,7 +44,6 @@ class Cutter:
         self.size, self.overlap, _, _ = self.sizes = sizes
         self.positions = [boundary_before(self.text, row.start) for row in table.rows]
         self._sizer = sizer(sizes.length_function)
-        self._fitting: dict[int, bool] = {}  # of cells over several rows, by where they begin
         self.is_limited = rows_per_chunk is not None
         self.limit = rows_per_chunk or max(len(table.rows), 1)
 
@@ -136,11 +137,11 @@ class Cutter:
     def _cut_row(self, index: int) -> list[Span]:
         """Return one row, cut by cells under their labels; [] if not even that fits.
 
-        Cells that reach into the row from above are included next to its own cells if they fit.
+        Short cells that reach into the row from above are included next to its own cells.
         """
         row = self.table.rows[index]
-        cells = [*self.table.cells(row), *self._carried(row)]
-        cells.sort(key=lambda cell: cell.column)
+        short = [cell for cell in row.carried if cell.end - cell.start <= _LONGEST_REPEATED]
+        cells = sorted([*self.table.cells(row), *short], key=lambda cell: cell.column)
         contents = [self.writer.cell(cell) for cell in cells]
         labels = [self._label(cell, each) for cell, each in zip(cells, contents, strict=True)]
         begins = self._begins(index, cells)
@@ -251,14 +252,6 @@ class Cutter:
             begins.append(boundary_before(self.text, cell.begin) if is_own else begins[-1])
         first = begins[-1]
         return [self.positions[index] if each == first else each for each in reversed(begins)]
-
-    def _carried(self, row: Row) -> list[Cell]:
-        """Return cells of rows above that reach into this one, except those too big for a chunk."""
-        for cell in row.carried:
-            if cell.begin not in self._fitting:
-                part = self.writer.part([""], [self.writer.cell(cell)])
-                self._fitting[cell.begin] = self._fits(part)
-        return [cell for cell in row.carried if self._fitting[cell.begin]]
 
     def _as_text(self, start: int, end: int) -> list[Span]:
         """Return the chunks of a part of the table that is cut as text, without the header."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -17,7 +16,7 @@ from rag_splitters.text.excerpt import without_data
 from rag_splitters.text.lines import LINE_BREAK
 
 Render: TypeAlias = Literal["source", "markdown", "json"]
-"""How to write tables: as in the source, as Markdown, or as JSON."""
+"""How to write tables: as in the source (parts of HTML tables as Markdown), Markdown, or JSON."""
 
 _MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
 
@@ -163,53 +162,6 @@ class SeparatedWriter(Writer):
         return "".join(f"{row}\n" for row in rows)
 
 
-class HtmlWriter(Writer):
-    """Writes an HTML table as in the source, but only its header and rows."""
-
-    foot = "</tbody></table>"
-
-    def content(self, first: int, stop: int) -> str:
-        row = self.table.rows[first]
-        if not row.carried:
-            return super().content(first, stop)
-        low, high = self._starts[first + 1], self._starts[stop] - len(self.joint)
-        following = self.joint + self._body[low:high] if stop > first + 1 else ""
-        return self.head + self._rebuilt(row) + following + self.foot
-
-    def cell(self, cell: Cell) -> str:
-        return without_data(self.text[cell.start : cell.end])
-
-    def escape(self, value: str) -> str:
-        return html.escape(value, quote=False)
-
-    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        body = "".join(f"<td>{cell}</td>" for cell in cells)
-        titles = "".join(f"<th>{self.escape(label)}</th>" for label in labels)
-        head = f"<tr>{titles}</tr>" if any(labels) else ""
-        return f"<table>{head}<tr>{body}</tr></table>"
-
-    def _head(self) -> str:
-        rows = [without_data(self._row(row)) for row in self.table.header]
-        head = f"<thead>{self.joint.join(rows)}</thead>" if rows else ""
-        return f"<table>{head}<tbody>"
-
-    def _row(self, row: Row) -> str:
-        markup = self.text[row.start : row.end]
-        opening = "" if markup[:3].lower() == "<tr" else "<tr>"
-        closing = "" if markup[-5:].lower() == "</tr>" else "</tr>"
-        return f"{opening}{markup}{closing}"
-
-    def _rebuilt(self, row: Row) -> str:
-        """Return a row with the cells that reach into it from above, to begin a chunk."""
-        cells = sorted((*row.cells, *row.carried), key=lambda cell: cell.column)
-        return "<tr>" + "".join(map(self._whole_cell, cells)) + "</tr>"
-
-    def _whole_cell(self, cell: Cell) -> str:
-        spans = f' colspan="{cell.width}"' if cell.width > 1 else ""
-        spans += f' rowspan="{cell.height}"' if cell.height > 1 else ""
-        return f"<td{spans}>{self.cell(cell)}</td>"
-
-
 def writer(table: Table, render: Render) -> Writer:
     """Return the writer for this table and this way of writing."""
     if render == "json":
@@ -218,7 +170,7 @@ def writer(table: Table, render: Render) -> Writer:
         return MarkdownWriter(table)
     if isinstance(table, PipeTable):
         return PipeWriter(table)
-    return SeparatedWriter(table) if isinstance(table, SeparatedTable) else HtmlWriter(table)
+    return SeparatedWriter(table) if isinstance(table, SeparatedTable) else MarkdownWriter(table)
 
 
 def _write_pipes(cells: Sequence[str]) -> str:
