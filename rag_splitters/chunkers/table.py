@@ -35,10 +35,11 @@ class TableChunker(SizedChunker):
     cells, each under its own label. A cell that does not fit is cut as text. If a label leaves no
     room, the row is cut as text without the header. A header that never fits is a chunk of its own.
     `chunk_overlap` repeats whole rows of the same table, as many as fit. A cell that spans several
-    rows is repeated in the chunks of each row, if it fits together with the row's own cells.
+    rows is repeated in each of them.
 
-    Rewrites: `start` and `end` bound the rows of a chunk and, in the first chunk of a table, also
-    the header. A repeated header has no position.
+    Rewrites: an HTML table that has to be cut is written in Markdown. `start` and `end` bound the
+    rows of a chunk and, in the first chunk of a table, also the header. A repeated header has no
+    position.
 
     Metadata: `modality` ("table" or "text"); for tables `row_start` and `row_end` (the first and
     last body row, counted from 1), `columns` (the labels above the chunk), and `caption`.
@@ -62,8 +63,8 @@ class TableChunker(SizedChunker):
     strategy: ClassVar[str] = "table"
 
     render: Render = "source"
-    """How to write tables: as in the "source", in "markdown", or in "json" with an object for each
-    row."""
+    """How to write tables: as in the "source" (HTML tables that have to be cut in Markdown), in
+    "markdown", or in "json" with an object for each row."""
 
     rows_per_chunk: int | None = Field(default=None, ge=1)
     """Maximum number of rows in a chunk; None: as many as fit."""

@@ -198,7 +198,7 @@ def test_csv_is_one_table() -> None:
     chunks = TableChunker(chunk_size=800).chunk(read("loans.csv"))
     assert {chunk.metadata["modality"] for chunk in chunks} == {"table"}
     chunks = ModalityChunker().chunk("a;b\n1;2\n\n3;4\n", metadata={"file_type": "text/csv"})
-    assert {chunk.metadata["modality"] for chunk in chunks} == {"text"}  # no commas
+    assert {chunk.metadata["modality"] for chunk in chunks} == {"table"}
 
 
 UNITS = (
