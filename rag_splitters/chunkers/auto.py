@@ -31,10 +31,10 @@ from rag_splitters.structure.kinds import (
     declared_types,
     detect_kind,
     kind_of_type,
+    read_kind,
 )
 from rag_splitters.structure.languages import language_record
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.read_kinds import read_kind
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.text.origin import Reading, UnreadableError
 

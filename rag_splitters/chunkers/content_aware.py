@@ -54,7 +54,7 @@ class ContentAwareChunker(MergingChunker):
 
     Dropped from plain text, unless `drop_contents=False`: tables of contents and indexes, which are
     three or more lines with dot leaders and page numbers that go up, and their title. They are kept
-    if there is nothing else.
+    if there is nothing else. No chunk continues past them, so each is a part of the text.
 
     Dropped from XML: the tags, with their attributes unless the element is a record or a value;
     comments, processing instructions and the document type. Nothing that it refers to is opened.

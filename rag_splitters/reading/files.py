@@ -15,8 +15,7 @@ from rag_splitters.reading.office import read_docx, read_pptx
 from rag_splitters.reading.parts import is_huge, read_parts
 from rag_splitters.reading.pdf import read_pdf
 from rag_splitters.span import Source
-from rag_splitters.structure.kinds import READ_KINDS, kind_of_name
-from rag_splitters.structure.read_kinds import read_kind
+from rag_splitters.structure.kinds import READ_KINDS, kind_of_name, read_kind
 from rag_splitters.structure.stored_outline import write_outline
 from rag_splitters.text.origin import (
     READ_ALL,

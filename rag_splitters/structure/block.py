@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -68,6 +69,17 @@ class Block:
     level: int = 0
     title: str = ""
     group: int = 0
+
+
+def outside(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
+    """Return the parts, such as code, and the headings outside of them, in order."""
+    starts = [part.start for part in parts]
+    kept = list(parts)
+    for heading in headings:
+        index = bisect_right(starts, heading.start) - 1
+        if index < 0 or heading.start >= parts[index].end:
+            kept.append(heading)
+    return sorted(kept, key=lambda block: block.start)
 
 
 def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, TextFormat, read_blocks
-from rag_splitters.structure.contents import find_contents
 from rag_splitters.structure.html.text import Stripped, plain_page
 from rag_splitters.structure.kinds import Format, detect_format
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.xml import xml_page
-from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.excerpt import Excerpt
 
 
 @dataclass(frozen=True)
@@ -29,16 +24,12 @@ class Document:
         format: the format of the source.
         blocks: the blocks of the text.
         page: the text with its positions in the source, if it was rewritten.
-        excerpt: the same, if parts of the source were dropped.
-        source: the source.
     """
 
     text: str
     format: TextFormat
     blocks: list[Block]
     page: Stripped | None = None
-    excerpt: Excerpt | None = None
-    source: str = ""
 
     @cached_property
     def outline(self) -> Outline:
@@ -51,8 +42,6 @@ class Document:
 
     def in_source(self, spans: Sequence[Span]) -> list[Span]:
         """Convert spans of the text to spans of the source."""
-        if self.excerpt:
-            return self.excerpt.spans(spans, self.source)
         return list(map(self.page.to_source, spans)) if self.page else list(spans)
 
 
@@ -67,9 +56,7 @@ def read_document(
 ) -> Document:
     """Read a document for cutting.
 
-    Parameters: those of `read_blocks`, and
-        drop_contents: whether to drop the tables of contents and indexes of a plain text; see
-            `find_contents`.
+    Parameters: those of `read_blocks`.
 
     >>> document = read_document("<h1>Tea</h1><p>Milk &amp; sugar</p>")
     >>> document.text, document.outline.title
@@ -79,28 +66,7 @@ def read_document(
     if text_format in ("html", "xml"):
         page = plain_page(text, main_content_only) if text_format == "html" else xml_page(text)
         return Document(page.text, text_format, page.blocks, page)
-    blocks = read_blocks(text, text_format, keywords=keywords, metadata=metadata)
-    contents = find_contents(text) if drop_contents and text_format == "text" else []
-    return _without(contents, text, blocks) if contents else Document(text, text_format, blocks)
-
-
-def _without(parts: Sequence[tuple[int, int]], source: str, blocks: Sequence[Block]) -> Document:
-    """Return a plain text without these parts of it, unless nothing else is in it."""
-    excerpt = Excerpt.of(source, 0, len(source), [(low, high, "") for low, high in parts])
-    text, starts = excerpt.text, [low for low, _ in parts]
-    removed = list(accumulate((high - low for low, high in parts), initial=0))
-
-    def moved(position: int) -> int:
-        count = bisect_left(starts, position)
-        inside = max(parts[count - 1][1] - position, 0) if count else 0
-        return position - removed[count] + inside
-
-    rest: list[Block] = []
-    for block in blocks:
-        start = skip_space(text, moved(block.start))
-        end = trim_space(text, start, moved(block.end))
-        if end > start:
-            rest.append(replace(block, start=start, end=end))
-    if not rest:
-        return Document(source, "text", list(blocks))
-    return Document(text, "text", rest, None, excerpt, source)
+    blocks = read_blocks(
+        text, text_format, keywords=keywords, metadata=metadata, drop_contents=drop_contents
+    )
+    return Document(text, text_format, blocks)

@@ -18,17 +18,16 @@ from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
+from rag_splitters.structure.mails import read_mails
 from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
+from rag_splitters.structure.notebooks import read_notebook
 from rag_splitters.structure.stored_outline import stored_headings
-from rag_splitters.structure.subtitles import begins_subtitles
+from rag_splitters.structure.subtitles import begins_subtitles, read_subtitles
 from rag_splitters.structure.tables.separated import is_separated, may_be_separated
-from rag_splitters.text.origin import has_origin
+from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, has_origin
 
 Format: TypeAlias = Literal["auto", TextFormat]
 """The format of a text; "auto" detects it from the metadata and the beginning of the text."""
-
-READ_KINDS = ("notebook", "subtitles", "mail")
-"""The kinds from which the loaders and `AutoChunker` read the text without the markup."""
 
 _PREFIX = 8_000  # characters
 _LINES = 200
@@ -51,6 +50,7 @@ class TextKind(NamedTuple):
         allows: whether a text may be of this kind if its name says so; a loader may have removed
             the markup. None: always.
         language: its name as a language of code or markup, or None.
+        read: reads its texts without the markup, as the loaders and `AutoChunker` do, or None.
     """
 
     format: TextFormat
@@ -61,6 +61,7 @@ class TextKind(NamedTuple):
     shows: _Test | None = None
     allows: _Test | None = None
     language: str | None = None
+    read: Callable[..., list[Reading]] | None = None
 
 
 def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
@@ -83,10 +84,10 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     is_read = has_origin(metadata)
     for name in _declared(metadata or {}, beginning):
         allows = KINDS[name].allows
-        if not (is_read and name in READ_KINDS) and (allows is None or allows(beginning)):
+        if not (is_read and KINDS[name].read) and (allows is None or allows(beginning)):
             return name
     kind = _by_content(beginning)
-    return "text" if is_read and kind in READ_KINDS else kind
+    return "text" if is_read and KINDS[kind].read else kind
 
 
 def detect_format(
@@ -102,6 +103,36 @@ def detect_format(
     if format not in get_args(Format):
         raise InputError(f"format must be one of {', '.join(get_args(Format))}; got {format!r}")
     return KINDS[detect_kind(text, metadata)].format if format == "auto" else format
+
+
+def read_kind(
+    text: str,
+    kind: str,
+    options: ReadingOptions = READ_ALL,
+    *,
+    is_bytes: bool = False,
+    name: str = "a mail",
+) -> list[Reading]:
+    """Read a notebook, subtitles or mails without the markup; mails are several texts.
+
+    Parameters:
+        text: the raw text.
+        kind: one of `READ_KINDS`.
+        options: what to keep.
+        is_bytes: see `read_mails`.
+        name: the name of the file, for warnings.
+
+    Returns: the texts; none if the raw text is blank.
+
+    Raises UnreadableError if the text is of another kind.
+
+    >>> read_kind("00:01.000 --> 00:02.000\\nHello.", "subtitles")[0].text
+    'Hello.'
+    """
+    read = KINDS[kind].read
+    if read is None or not text.strip("\ufeff \t\r\n"):
+        return []
+    return read(text, options, is_bytes=is_bytes, name=name)
 
 
 def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
@@ -576,12 +607,26 @@ _DATA: dict[str, TextKind] = {
         "vtt subrip",
         shows=begins_subtitles,
         allows=lambda text: "-->" in text,
+        read=lambda text, options, **_: [read_subtitles(text)],
     ),
     "notebook": TextKind(
-        "code", "ipynb", "ipynb+json", shows=_is_notebook, allows=_is_notebook, language="json"
+        "code",
+        "ipynb",
+        "ipynb+json",
+        shows=_is_notebook,
+        allows=_is_notebook,
+        language="json",
+        read=lambda text, options, **_: [read_notebook(text, options)],
     ),
     "json": _kind("code", "json", begins_json, begins_json),
-    "mail": TextKind("mail", "eml mbox", "mbox rfc822", shows=_is_mail, allows=_MAIL_HEADER.match),
+    "mail": TextKind(
+        "mail",
+        "eml mbox",
+        "mbox rfc822",
+        shows=_is_mail,
+        allows=_MAIL_HEADER.match,
+        read=read_mails,
+    ),
     "man": TextKind(
         "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
     ),
@@ -647,6 +692,9 @@ _MARKUP: dict[str, TextKind] = {
 
 KINDS: dict[str, TextKind] = {**_DATA, **_CODE, **_MARKUP}
 """Every kind by its name, in the order in which their contents are tested."""
+
+READ_KINDS = tuple(name for name, kind in KINDS.items() if kind.read)
+"""The kinds from which the loaders and `AutoChunker` read the text without the markup."""
 
 _BY_ALIAS = {alias: name for name, kind in KINDS.items() for alias in (name, *kind.aliases.split())}
 _BY_SUFFIX = {suffix: name for name, kind in KINDS.items() for suffix in kind.suffixes.split()}

@@ -7,13 +7,12 @@ paragraphs and list items.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from rag_splitters.structure.block import Block, Kind, TextFormat
+from rag_splitters.structure.block import Block, Kind, TextFormat, outside
 from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import line_kind
@@ -42,17 +41,6 @@ def _plain(title: str, marks: re.Pattern[str]) -> str:
 def _block(text: str, kind: Kind, start: int, end: int, title: str = "", level: int = 0) -> Block:
     start = skip_space(text, start)
     return Block(kind, start, trim_space(text, start, end), level, title)
-
-
-def _merged(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
-    """Return the parts, and the headings outside of them."""
-    starts = [part.start for part in parts]
-    outside = []
-    for heading in headings:
-        index = bisect_right(starts, heading.start) - 1
-        if index < 0 or heading.start >= parts[index].end:
-            outside.append(heading)
-    return sorted([*outside, *parts], key=lambda block: block.start)
 
 
 def _line_before(text: str, position: int) -> tuple[int, str]:
@@ -94,7 +82,7 @@ def _rst(text: str) -> list[Block]:
             level = levels.setdefault((line[1], is_over), len(levels) + 1)
             begin, end = above_start if is_over else start, line.end()
             headings.append(_block(text, "heading", begin, end, _plain(title, _RST_MARKS), level))
-    return _merged(headings, list(_rst_code(text)))
+    return outside(headings, list(_rst_code(text)))
 
 
 def _rst_code(text: str) -> Iterator[Block]:
@@ -225,7 +213,7 @@ def _latex(text: str) -> list[Block]:
         level = used.index(match[1]) + 1
         plain = _plain(title, _TEX_MARKS)
         headings.append(_block(text, "heading", match.start(), end, plain, level))
-    return _merged(headings, parts)
+    return outside(headings, parts)
 
 
 def _closing_brace(text: str, start: int) -> int:
@@ -285,7 +273,7 @@ def _man(text: str) -> list[Block]:
             title = f"{name}({section})" if section else name
         headings.append(_block(text, "heading", match.start(), match.end(), title, level))
     if headings:
-        return _merged(headings, list(_troff_code(text)))
+        return outside(headings, list(_troff_code(text)))
     if page := PAGE_TITLE.match(text):
         headings.append(_block(text, "heading", page.start(1), page.end(), page[1], 1))
     for match in _PAGE_SECTION.finditer(text):

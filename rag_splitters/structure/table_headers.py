@@ -15,7 +15,7 @@ from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import separated_tables
 from rag_splitters.structure.tables.writers import writer
 from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.sizing import Sizes, text_length
 
 
 def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[Span]:
@@ -26,7 +26,7 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
 
     Parameters:
         text: the text.
-        blocks: its blocks, without dropped ones.
+        blocks: its blocks.
         sizes: the sizes of chunks and overlaps.
 
     >>> from rag_splitters.structure.blocks import read_blocks
@@ -36,10 +36,14 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
     '| tea |\\n|---|\\n| green |'
     '| tea |\\n|---|\\n| black |'
     """
-    blocks = list(_with_tables(text, blocks, sizes))
-    tables = list(_long_tables(text, blocks, sizes))
+    parts: list[Block] = []
+    tables: list[Table] = []
+    for block in blocks:
+        own = list(_tables(text, block)) if block.end - block.start > sizes.size else []
+        tables += (table for table in own if _repeats_header(table, sizes))
+        parts += _around(text, block, own)
     ends = [skip_space(text, table.end) for table in tables]
-    spans = pack_blocks(text, blocks, sizes, required=ends, without_overlap_at=ends)
+    spans = pack_blocks(text, parts, sizes, required=ends, without_overlap_at=ends)
     if not tables:
         return spans
     results: list[Span] = []
@@ -59,49 +63,38 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
     return results
 
 
-def _with_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[Block]:
-    """Yield the blocks; lines of CSV or TSV in a long paragraph are tables."""
-    for block in blocks:
-        start = block.start
-        if (
-            block.kind == "paragraph"
-            and block.end - start > sizes.size
-            and _may_be_data(text, block)
-        ):
-            for table in separated_tables(text, start, block.end):
-                if start < table.start:
-                    yield Block("paragraph", start, trim_space(text, start, table.start))
-                yield Block("table", table.start, table.end)
-                start = skip_space(text, table.end)
-        if start == block.start:
-            yield block
-        elif start < block.end:
-            yield Block("paragraph", start, block.end)
+def _tables(text: str, block: Block) -> Sequence[Table]:
+    """Return the pipe table of a block, or the lines of CSV or TSV in it."""
+    start, end = block.start, block.end
+    if block.kind == "table" and (table := PipeTable.read(text, start, end)):
+        return [table]
+    has_lines = block.kind in ("table", "paragraph") and text.count("\n", start, end) > 1
+    return separated_tables(text, start, end) if has_lines else []
 
 
-def _may_be_data(text: str, block: Block) -> bool:
-    """Whether hardly any comma or semicolon of a block is followed by a space."""
-    inside = text[block.start : block.end]
-    marks = inside.count(",") + inside.count(";")
-    spaced = sum(map(inside.count, (", ", ",\n", "; ", ";\n")))
-    return inside.count("\n") > 2 and ("\t" in inside or 2 * spaced < marks)
+def _around(text: str, block: Block, tables: Sequence[Table]) -> Iterator[Block]:
+    """Yield a block, or, of a paragraph, the tables in it and the paragraphs between them."""
+    if block.kind == "table" or not tables:
+        yield block
+        return
+    start = block.start
+    for table in tables:
+        if start < table.start:
+            yield Block("paragraph", start, trim_space(text, start, table.start))
+        yield Block("table", table.start, table.end)
+        start = skip_space(text, table.end)
+    if start < block.end:
+        yield Block("paragraph", start, block.end)
 
 
-def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[Table]:
-    """Yield the tables that do not fit into a chunk, and whose header leaves room for rows."""
-    measure = None
-    for block in blocks:
-        if block.kind != "table":
-            continue
-        measure = measure or sizes.measure(text)
-        if measure.length(block.start, block.end) <= sizes.size:
-            continue
-        table: Table | None = PipeTable.read(text, block.start, block.end)
-        table = table or next(iter(separated_tables(text, block.start, block.end)), None)
-        if table and table.rows and table.header and table.is_verbatim:
-            head = writer(table, "source").head.rstrip()
-            if sizes.measure(head).length(0, len(head)) * 2 <= sizes.size:
-                yield table
+def _repeats_header(table: Table, sizes: Sizes) -> bool:
+    """Whether a table has to be cut, and its header takes up at most half of a chunk."""
+    if not (table.rows and table.header and table.is_verbatim):
+        return False
+    if text_length(table.text[table.start : table.end], sizes.length_function) <= sizes.size:
+        return False
+    head = writer(table, "source").head.rstrip()
+    return text_length(head, sizes.length_function) * 2 <= sizes.size
 
 
 def _rest(table: Table, position: int) -> Table | None:

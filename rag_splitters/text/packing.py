@@ -405,7 +405,9 @@ class _Packer:
         text, measure = self.text, self.measure
         if len(pieces) < 2 or measure.length(pieces[-1][0], pieces[-1][2]) >= self.min_size:
             return pieces
-        (start, own, middle), (_, _, end) = pieces[-2:]
+        (start, own, middle), (_, last_own, end) = pieces[-2:]
+        if last_own in self.apart:
+            return pieces
         if measure.length(start, end) <= self.size:
             return [*pieces[:-2], (start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)

@@ -30,9 +30,8 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
 from rag_splitters.reading.files import read_sources
-from rag_splitters.structure.kinds import READ_KINDS
+from rag_splitters.structure.kinds import READ_KINDS, read_kind
 from rag_splitters.structure.notebooks import read_notebook
-from rag_splitters.structure.read_kinds import read_kind
 from rag_splitters.text.origin import ReadingOptions, UnreadableError, write_origin
 from tests.support.cases import CASES
 

@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_splitters.structure.block import Block, Kind, TextFormat
+from rag_splitters.structure.block import Block, Kind, TextFormat, outside
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.plain import plain_headings, with_anchors, with_paragraphs
+from rag_splitters.structure.contents import find_contents
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, detect_format
@@ -41,6 +42,7 @@ def read_blocks(
     keywords: Sequence[str] = (),
     main_content_only: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    drop_contents: bool = False,
 ) -> list[Block]:
     """Find the blocks of a text. Source code is a single block.
 
@@ -55,6 +57,8 @@ def read_blocks(
         main_content_only: whether the parts of an HTML page around its main content are "dropped";
             see `read_page`.
         metadata: the metadata of the document, which may list the headings of plain text.
+        drop_contents: whether the tables of contents and indexes of a plain text are "dropped",
+            unless there is nothing else; see `find_contents`.
 
     Returns: the blocks in order; none for blank text.
 
@@ -74,7 +78,11 @@ def read_blocks(
     if text_format in MARKUP:
         parts = with_anchors(text, marked_parts(text, text_format))
         return with_paragraphs(text, parts, MARKUP[text_format].breaks)
-    return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))
+    headings = read_headings(text, "text", keywords=keywords, metadata=metadata)
+    contents = find_contents(text) if drop_contents else []
+    dropped = [Block("dropped", *part) for part in contents]
+    blocks = with_paragraphs(text, outside(headings, dropped))
+    return blocks if len(blocks) > len(dropped) else with_paragraphs(text, headings)
 
 
 def read_headings(

@@ -17,6 +17,7 @@ from rag_splitters.text.boundaries import (
     paragraphs,
     positions,
     sentences,
+    skip_space,
     words,
 )
 from rag_splitters.text.leads import lead_start
@@ -189,20 +190,29 @@ def pack_blocks(
 ) -> list[Span]:
     """Pack blocks into spans, and keep headings with their text.
 
+    No chunk holds a dropped block.
+
     Parameters:
         text: the text.
-        blocks: its blocks, without dropped ones.
+        blocks: its blocks.
         sizes: the sizes of chunks and overlaps.
         required: offsets at which a new chunk begins, in addition to the sections that do not fit.
             Such a chunk keeps no indentation from before the offset.
         without_overlap_at: offsets at which a chunk begins without overlap.
     """
+    dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
+    blocks = [block for block in blocks if block.kind != "dropped"]
     structure = Structure(
         text,
         keep_with_next=_keep_with_next(blocks),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
     )
+    if dropped and blocks:
+        structure.part = blocks[0].start, blocks[-1].end
+        structure.resume = lambda cut: dropped.get(skip_space(text, cut), cut)
+        required = [*required, *dropped, *(skip_space(text, end) for end in dropped.values())]
+        without_overlap_at = {*without_overlap_at, *required}
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
     structure.levels = _block_levels(text, blocks, attached)
     structure.required = sorted({*sections, *required})
