@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_levels
@@ -12,7 +13,7 @@ from rag_splitters.parameters.fields import LanguageName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import language_named, language_record
-from rag_splitters.structure.signatures import find_signatures
+from rag_splitters.structure.signatures import find_signatures, signature_end
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.boundaries import Finder, line_start, lines, paragraphs, positions, words
 from rag_splitters.text.leads import lead_start
@@ -67,15 +68,15 @@ class CodeChunker(SizedChunker):
         details = {"language": language, "fallback": fallback}
         details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
-        own_syntax = syntax or _fallback_syntax(text, language)
+        signatures = sorted(find_signatures(text, language))
         structure = Structure(
             text,
             levels,
-            unbreakable=lambda: own_syntax.signatures,
+            unbreakable=lambda: signatures,
             keep_with_next=_in_yaml if language == "yaml" else lead_start,
             indentation=lambda start: line_start(text, start),
-            head_end=own_syntax.signature_end,
-            part_end=own_syntax.end_around,
+            head_end=partial(signature_end, signatures),
+            part_end=syntax.end_around if syntax else None,
         )
         spans = []
         for span in pack(structure, self.sizes):
@@ -121,11 +122,6 @@ def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:
 def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
     finders = [positions(cuts) for cuts in syntax.levels]
     return [*finders, paragraphs(text), positions(syntax.joints), lines(text), words(text)]
-
-
-def _fallback_syntax(text: str, language: str | None) -> Syntax:
-    """Return the signatures that can be found without a grammar."""
-    return Syntax(signatures=sorted(find_signatures(text, language)))
 
 
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:

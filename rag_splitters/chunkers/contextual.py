@@ -180,7 +180,7 @@ class ContextualChunker(AskingStrategy):
         if isinstance(context, ModelError):
             return replace(span, metadata={**span.metadata, "fallback": "plain"})
         if self.count_context:
-            context = shorten(context, content, self.chunker.fits)
+            context = shorten(context, lambda words: self.chunker.fits(f"{words}\n\n{content}"))
         if not context:
             return span
         return replace(span, content=f"{context}\n\n{content}", context=context)

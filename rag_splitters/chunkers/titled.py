@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -10,6 +9,7 @@ from typing import ClassVar
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
+from rag_splitters.meaning.situating import shorten
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 
@@ -94,10 +94,4 @@ class TitledChunker(Chunker):
 
     def _shorten(self, heading: str, before: str) -> str:
         """Return as many whole words of a heading as fit into half of the room."""
-        ends = [0, *(word.end() for word in re.finditer(r"\S+", heading))]
-        low, high = 0, len(ends)
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = self.chunker.fits(before + 2 * f"{heading[: ends[middle]]}\n\n")
-            low, high = (middle, high) if fits else (low, middle)
-        return heading[: ends[low]]
+        return shorten(heading, lambda short: self.chunker.fits(before + 2 * f"{short}\n\n"))

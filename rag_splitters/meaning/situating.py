@@ -96,17 +96,21 @@ def _words(count: int) -> str:
     return "context " * count + "\n\n" if count else ""
 
 
-def shorten(context: str, content: str, fits: Fits) -> str:
-    """Shorten a context to the whole words that fit before the content."""
+def shorten(prefix: str, fits: Fits) -> str:
+    """Shorten a title or a context to the whole words with which it fits.
+
+    >>> shorten("All about tea", lambda words: len(words) < 12)
+    'All about'
+    """
 
     def is_too_long(end: int) -> bool:
-        return not fits(f"{context[:end].rstrip()}\n\n{content}")
+        return not fits(prefix[:end].rstrip())
 
-    end = bisect_left(range(1, len(context) + 1), True, key=is_too_long)
-    end = end if end == len(context) else last_word(context, 0, end + 1)
+    end = bisect_left(range(1, len(prefix) + 1), True, key=is_too_long)
+    end = end if end == len(prefix) else last_word(prefix, 0, end + 1)
     while end > 0 and is_too_long(end):
-        end = last_word(context, 0, end)
-    return context[: max(end, 0)].rstrip()
+        end = last_word(prefix, 0, end)
+    return prefix[: max(end, 0)].rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rag_splitters.structure.languages import language_record
 from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.structure import Range
 
 _LONGEST_SIGNATURE = 1000  # characters
 _MOST_BRACKETS = 64
@@ -42,7 +44,14 @@ _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that 
 _DOCSTRING = re.compile(r"\s*[rRuU]?(\"{3}|'{3})")
 
 
-def find_signatures(text: str, language: str | None) -> Iterator[tuple[int, int]]:
+def signature_end(signatures: Sequence[Range], position: int) -> int:
+    """Return the end of the signature around a position, or -1."""
+    index = bisect_left(signatures, (position,))
+    around = (end for _, end in signatures[max(0, index - 4) : index] if end > position)
+    return next(around, -1)
+
+
+def find_signatures(text: str, language: str | None) -> Iterator[Range]:
     """Yield (start, end) of signatures in source code, up to the bracket or colon before the body.
 
     Each is yielded with and without the comments, decorators and attributes before it, and with and

@@ -52,27 +52,18 @@ class Syntax:
         levels: ascending offsets at which nodes begin, for each depth of the tree.
         joints: offsets between the parts of one node, such as a header and its body.
         definitions: the definitions, in the order of their starts.
-        signatures: the start and end of each signature, up to the bracket that opens the body, with
-            and without its comments and decorators, the docstring or first line of the body.
         errors: number of code points in parts that the grammar does not understand.
     """
 
     levels: list[list[int]] = field(default_factory=list)
     joints: list[int] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
-    signatures: list[tuple[int, int]] = field(default_factory=list)
     errors: int = 0
 
     def path(self, start: int, end: int) -> list[str]:
         """Return the names of the definitions around `start` to `end`, the outermost first."""
         names = [each.name for each in self._before(start) if each.end >= end]
         return names[::-1]
-
-    def signature_end(self, position: int) -> int:
-        """Return the end of the signature around a position, or -1."""
-        index = bisect_left(self.signatures, (position,))
-        around = (end for _, end in self.signatures[max(0, index - 4) : index] if end > position)
-        return next(around, -1)
 
     def end_around(self, position: int) -> int:
         """Return the end of the innermost definition around a position, or -1."""
@@ -152,8 +143,6 @@ class _Reader:
             self.prefix = (position, self._trim(node.end_byte))
         if kind in _WRAPPERS:
             self.wrapper = (position, node.end_byte, depth)
-        if (is_definition and kind not in _PAIRS) or (opens and "signature" in kind):
-            self._sign(node, depth, line, position)
         if is_definition:
             self._define(node, depth, position)
         if not (opens or is_inline):
@@ -200,26 +189,6 @@ class _Reader:
         self.open.append(len(definitions))
         definitions.append(Definition(start, end, name, parent))
 
-    def _sign(self, node: Any, depth: int, line: int, start: int) -> None:
-        """Record the signature of a definition in this line whose comments begin at `start`."""
-        body = node.child_by_field_name("body")
-        if body is None and node.type == "block":
-            body = next((each for each in node.children if each.type == "body"), None)
-        if body is None and (value := node.child_by_field_name("value")):
-            body = value.child_by_field_name("body")
-        if body is None and node.child_by_field_name("parameters") is None:
-            return
-        begin, wrapper_end, wrapper_depth = self.wrapper
-        if wrapper_depth == depth - 1 and node.end_byte <= wrapper_end:
-            start = min(start, begin)
-        if node.start_byte - line > _INDENT or b"}" in self.code[line : node.start_byte]:
-            start = line = node.start_byte
-        ends = [_header_end(body) if body else node.end_byte]
-        first = body.named_child(0) if body and body.named_child_count else None
-        if first and (_is_docstring(first) or _is_line(first)):
-            ends.append(node.end_byte if body.named_child_count == 1 else first.end_byte)
-        self.syntax.signatures += [(first, last) for first in {start, line} for last in ends]
-
     def _name(self, node: Any) -> str:
         """Return the name of a definition, or "" if it has none."""
         if node.type == "block":  # of HCL: its type and labels
@@ -253,7 +222,6 @@ class _Reader:
         syntax = self.syntax
         syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
         syntax.joints = sorted(set(syntax.joints))
-        syntax.signatures = sorted(set(syntax.signatures))
         starts = [each.start for each in syntax.definitions]
         for each in syntax.definitions:
             line_end = self.code.find(b"\n", each.end, each.end + _INDENT)
@@ -261,22 +229,6 @@ class _Reader:
             stop = starts[following] if following < len(starts) else len(self.code)
             each.end = max(each.end, min(line_end, stop))
         return syntax
-
-
-def _is_line(node: Any) -> bool:
-    """Whether it is a whole line, and not a comment or decorator of the next one."""
-    is_prefix = node.type in _PREFIXES or node.type.endswith("comment")
-    return not is_prefix and bool(node.start_point.row == node.end_point.row)
-
-
-def _header_end(body: Any) -> int:
-    """Return the end of the header before a body, including the opening bracket."""
-    if body.child_count and body.child(0).type == "{":
-        return int(body.child(0).end_byte)
-    before = body.prev_sibling
-    while before is not None and before.type.endswith("comment"):
-        before = before.prev_sibling
-    return int(body.start_byte if before is None else before.end_byte)
 
 
 def _is_closing(node: Any, kind: str) -> bool:
