@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-Signatures: TypeAlias = Literal["", "python", "keywords", "calls"]
-"""How a definition begins: as in Python, with a keyword, or also with a type and a name."""
+Signatures: TypeAlias = Literal["", "blocks", "calls", "keywords", "python"]
+"""How a definition begins: with a type and labels, with a type and a name or a keyword, with a
+keyword, or as in Python."""
 
 
 class Marks:
@@ -354,6 +355,7 @@ LANGUAGES: dict[str, Language] = {
         ),
         grammar="tree_sitter_hcl",
         definitions="block",
+        signatures="blocks",
     ),
     "cobol": Language(
         "cob cbl",

@@ -184,7 +184,7 @@ def test_blocks_of_the_markdown_specification() -> None:
         ("![alt](a.png) text\n", [("paragraph", "![alt](a.png) text")]),
         ("[a]: b\n'c'\n\n[a]", [("paragraph", "[a]: b\n'c'"), ("paragraph", "[a]")]),
         ("<div>\n# no\n</div>\n", [("html", "<div>\n# no\n</div>")]),
-        ("<table><tr><td>1</td></tr></table>", [("table", "<table><tr><td>1</td></tr></table>")]),
+        ("<table><tr><td>1<td>2</table>", [("table", "<table><tr><td>1<td>2</table>")]),
         ("a\n\n***\n", [("paragraph", "a"), ("rule", "***")]),
         (
             "---\na: b\n\nc: d\n---\n# x",
@@ -242,8 +242,8 @@ def test_markdown_blocks_know_titles_levels_and_groups() -> None:
             ],
         ),
         (
-            "<table><tr><td><table></table></table>x",
-            [("table", "<table><tr><td><table></table></table>"), ("paragraph", "x")],
+            "<table><tr><td>1<td><b>2</b></table>x",
+            [("table", "<table><tr><td>1<td><b>2</b></table>"), ("paragraph", "x")],
         ),
         ("<table><tr><td>a<td>b", [("paragraph", "<table><tr><td>a"), ("paragraph", "<td>b")]),
         ("<pre>\n a</pre>", [("code", "<pre>\n a</pre>")]),
@@ -272,7 +272,7 @@ def test_html_blocks(text: str, expected: list[tuple[str, str]]) -> None:
 def test_html_blocks_know_titles() -> None:
     text = (
         "<h3>A <i>b</i></h3><pre><code class='language-py'>x</code></pre>"
-        "<table><caption>C</caption></table><img alt='An image'><p>"
+        "<table><caption>C</caption><tr><th>x</table><img alt='An image'><p>"
     )
     found = [(block.kind, block.title) for block in check_blocks(text, "html")]
     assert found == [("heading", "A b"), ("code", "py"), ("table", "C"), ("image", "An image")]
