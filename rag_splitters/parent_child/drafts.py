@@ -181,7 +181,7 @@ def _make_draft(
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
     dropped_keys -= set(PLACES)  # the document has its own, and so has each child
-    has_headings = "headings" in source.metadata
+    has_headings, offset = "headings" in source.metadata, source.offset
     name = without_surrogates(identity)
     parents: dict[str, _Parent] = {}
     children: dict[str, Entry] = {}
@@ -196,7 +196,8 @@ def _make_draft(
         for key in dropped_keys & metadata.keys():
             del metadata[key]
         if parent_start is not None and span is not None:
-            start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
+            start = metadata["start_index"] - offset
+            end = metadata["end_index"] - offset
             metadata |= places_of(source.metadata, source.text, start, end)
         headings, context = above(metadata)
         if not has_headings:

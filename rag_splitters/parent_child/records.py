@@ -38,7 +38,7 @@ _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 _SCALARS = {str, float, bool, type(None)}
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 7
+FORMAT = 8
 """The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
@@ -374,12 +374,11 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     nested: dict[str, Any] = {}
     values = characters = 0
     for key, value, is_inherited in _by_importance(metadata, parent):
-        if is_storable_key(key) and value_kind(value):
-            items = value if type(value) is list else (value,)
-            size = len(key) + sum([len(item) for item in items if type(item) is str])
-            if values + len(items) <= MAX_VALUES and characters + size <= MAX_CHARACTERS:
-                flat[key] = _storable(value)
-                values, characters = values + len(items), characters + size
+        if is_storable_key(key) and (stored := _storable(value)) is not None:
+            count, size = _measure(value)
+            if values + count <= MAX_VALUES and characters + len(key) + size <= MAX_CHARACTERS:
+                flat[key] = stored
+                values, characters = values + count, characters + len(key) + size
                 continue
         if not is_inherited:
             nested[key] = value
@@ -462,7 +461,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}
     for key, value in parents.items():
-        if key in own and value_kind(value) and own[key] == _storable(value):
+        if key in own and own[key] == _storable(value):
             own[key] = value  # the store has it without lone surrogates
     text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
     if isinstance(start, int) and isinstance(outer, int):
@@ -502,9 +501,21 @@ def is_storable_key(key: str) -> bool:
 
 
 def _storable(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    return without_surrogates(value) if isinstance(value, str) else value
+    """Return a value as Chroma accepts it; None of one that it does not."""
+    if type(value) is str:
+        return without_surrogates(value)
+    if value_kind(value) is None:
+        return None
+    return [_storable(item) for item in value] if isinstance(value, list) else value
+
+
+def _measure(value: Any) -> tuple[int, int]:
+    """Return how many values a value is, and how many characters."""
+    if type(value) is str:
+        return 1, len(value)
+    if not isinstance(value, list):
+        return 1, 0
+    return len(value), sum([len(item) for item in value if type(item) is str])
 
 
 def _equal(one: object, other: object) -> bool:
