@@ -10,6 +10,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.document import read_document
+from rag_splitters.structure.html.text import Links
 from rag_splitters.structure.kinds import Format
 from rag_splitters.structure.table_headers import pack_with_headers
 
@@ -45,10 +46,11 @@ class ContentAwareChunker(MergingChunker):
     of MathML, declarations and comments; and, unless `main_content_only=False`, whatever surrounds
     the main content. If the page has a `main` element, that is everything outside of it, except an
     `h1` before it if it has none inside. Otherwise it is every `header` (but not one with the
-    page's only `h1`), `footer`, `aside` and element of the class "footer", "related" or
-    "sphinxsidebar" that is not inside `article`, `section` or `blockquote`. In both cases it is
-    also all `nav` and `search` elements, cookie banners, buttons (but not one with the whole text
-    of a heading), links that are only a mark (the pilcrow after a heading, "[edit]"), line numbers
+    page's only `h1`), `footer`, `aside` and element of a class such as "footer" or "sphinxsidebar"
+    that is not inside `article`, `section` or `blockquote`; and if there is no `article`, lists of
+    links before the first and after the last text of some length. In both cases it is also all
+    `nav` and `search` elements, cookie banners, buttons (but not one with the whole text of a
+    heading), links that are only a mark (the pilcrow after a heading, "[edit]"), line numbers
     beside code, and formulas beside the same formula. `role="navigation"` and the like count as
     these elements. If this would drop the whole text, the surroundings are kept.
 
@@ -79,6 +81,10 @@ class ContentAwareChunker(MergingChunker):
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
+    links: Links = "text"
+    """What becomes of a link in HTML: its "text", or "markdown" with its address, such as
+    "[tea](tea.html)"; links inside the page are always text."""
+
     drop_contents: bool = True
     """Whether to drop tables of contents and indexes in plain text, such as that of a PDF: lines
     with dot leaders and page numbers."""
@@ -92,6 +98,7 @@ class ContentAwareChunker(MergingChunker):
             self.format,
             metadata,
             main_content_only=self.main_content_only,
+            links=self.links,
             drop_contents=self.drop_contents,
         )
         spans = [

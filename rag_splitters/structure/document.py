@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, TextFormat, read_blocks
-from rag_splitters.structure.html.text import Stripped, plain_page
+from rag_splitters.structure.html.text import Links, Stripped, plain_page
 from rag_splitters.structure.kinds import Format, detect_format
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.xml import xml_page
@@ -52,11 +52,13 @@ def read_document(
     *,
     keywords: Sequence[str] = (),
     main_content_only: bool = True,
+    links: Links = "text",
     drop_contents: bool = False,
 ) -> Document:
     """Read a document for cutting.
 
-    Parameters: those of `read_blocks`.
+    Parameters: those of `read_blocks`, and
+        main_content_only, links: what to drop of HTML, and what becomes of links; see `plain_page`.
 
     >>> document = read_document("<h1>Tea</h1><p>Milk &amp; sugar</p>")
     >>> document.text, document.outline.title
@@ -64,7 +66,8 @@ def read_document(
     """
     text_format = detect_format(text, metadata, format)
     if text_format in ("html", "xml"):
-        page = plain_page(text, main_content_only) if text_format == "html" else xml_page(text)
+        is_html = text_format == "html"
+        page = plain_page(text, main_content_only, links) if is_html else xml_page(text)
         return Document(page.text, text_format, page.blocks, page)
     blocks = read_blocks(
         text, text_format, keywords=keywords, metadata=metadata, drop_contents=drop_contents

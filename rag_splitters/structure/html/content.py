@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from rag_splitters.structure.html.tags import without_tags
-from rag_splitters.structure.html.tree import HEADINGS, Element, Tag, Tree, parse_html
+from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, Element, Tag, Tree, parse_html
 
 _BLOCKS = frozenset(
     "article aside blockquote body center details dialog div dl fieldset footer form header main "
@@ -36,10 +36,15 @@ _MARK_CLASSES = frozenset(
     "headerlink katex-html linenodiv linenos mw-editsection mwe-math-mathml-a11y".split()
 )
 """Links to headings, numbers of lines, "[edit]", and what repeats a formula."""
-_MENU_CLASSES = frozenset(("footer", "related", "sphinxsidebar"))
+_MENU_CLASSES = frozenset("footer navfooter navheader related sphinxsidebar".split())
 _MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
 _OUTSIDE = "outside"
 _LONGEST_MARK = 500  # characters of a link to a heading, with its tags
+_MENUS = _BLOCKS - {"body", "dialog", "main"} | {"p"}
+_LONG_TEXT = 80  # characters without links: such a block is text, no menu
+_SHORTEST_PAGE = 500  # characters of text: a shorter page may consist of links
+_FEWEST_LINKS = 3  # in a menu
+_LINKS_IN_MENU = 0.6  # share of the characters of a menu that are in links
 _MOST_AROUND_BUTTON = 8  # elements between a heading and the button in it
 
 
@@ -63,10 +68,12 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
 
     - everything outside of `main`, if the page has such an element, except an `h1` before it if it
       has none inside;
-    - otherwise every `header`, `footer`, `aside` and element of the class "footer", "related" or
+    - otherwise every `header`, `footer`, `aside` and element of a class such as "footer" or
       "sphinxsidebar" that is not inside `article`, `section` or `blockquote`, but not a header with
       the page's only `h1`;
     - `nav` and `search` elements, and cookie banners;
+    - without `main` and `article`, also lists of links before the first and after the last text of
+      some length, up to a heading after it, unless they are most of the page;
     - buttons that are not the whole text of a heading, links that are only a mark (the pilcrow
       after a heading, "[edit]"), line numbers beside code, and formulas beside the same formula.
 
@@ -89,7 +96,8 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
         for dropped in (_outside(tree, parts, around), around):
             content = _without(tree, hidden + dropped)
             if _has_text(content):
-                return content
+                has_body = any(part.role in ("main", "article") for part in parts)
+                return content if has_body else _without_menus(content)
     return _without(tree, hidden) if hidden else tree
 
 
@@ -219,6 +227,77 @@ def _without(tree: Tree, dropped: Iterable[_Part]) -> Tree:
             merged.append(Tag("dropped", start, part.end, part.name, inside))
             index, position = last, part.end
     return replace(tree, tags=[*merged, *tree.tags[index:]])
+
+
+def _without_menus(tree: Tree) -> Tree:
+    """Drop the menus around the text of a page: what consists of links, before and after it."""
+    links = _Links(tree)
+    if links.length < _SHORTEST_PAGE and links.first < 0:
+        return tree
+    starts = tree.tag_starts
+    menus: list[_Part] = []
+    for each in tree.elements:
+        is_possible = each.name in _MENUS and each.is_ended
+        if is_possible and (each.end <= links.first or each.start >= links.last):
+            is_inner = bool(menus) and each.start < menus[-1].end
+            if not is_inner and links.is_menu(each):
+                first, after = bisect_left(starts, each.start), bisect_left(starts, each.end)
+                menus.append(_Part(first, after - 1, each.start, each.end, each.name))
+    dropped = sum(links.between(menu.start, menu.end)[0] for menu in menus)
+    return _without(tree, menus) if dropped <= max(links.length, _SHORTEST_PAGE) else tree
+
+
+class _Links:
+    """How much of the text of a page is links, and where its first and last long text are.
+
+    Attributes:
+        first: the start of the first block with a long text that is not mostly links; -1 if there
+            is none.
+        last: the end of the last one, or of the text under a heading after it.
+        length: the number of characters in these blocks.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.first, self.last, self.length = -1, tree.end, 0
+        self._ends: list[int] = []
+        self._counts = [(0, 0, 0)]  # characters of text and of links, and links, up to each tag
+        text = in_link = links = 0
+        is_link = is_head = False
+        begin, before = tree.start, (0, 0)
+        position = tree.start
+        for tag in tree.tags:
+            count = 0 if is_head else len("".join(tree.text[position : tag.start].split()))
+            text += count
+            in_link += count * is_link
+            if tag.name == "a":
+                is_link = tag.opens and "href" in tree.text[tag.start : tag.end].lower()
+                links += is_link
+            elif tag.name in BLOCK_TAGS:
+                self._end_block(begin, tag.start, text - before[0], in_link - before[1])
+                begin, before = tag.start, (text, in_link)
+                if tag.name in HEADINGS and tag.opens and self.first >= 0:
+                    self.last = tree.end
+            if tag.name in ("head", "body"):
+                is_head = tag.name == "head" and tag.kind == "open"
+            position = tag.end
+            self._ends.append(tag.end)
+            self._counts.append((text, in_link, links))
+
+    def _end_block(self, begin: int, end: int, text: int, in_link: int) -> None:
+        if text - in_link >= max(_LONG_TEXT, in_link):
+            self.first = begin if self.first < 0 else self.first
+            self.last, self.length = end, self.length + text
+
+    def between(self, start: int, end: int) -> tuple[int, int, int]:
+        """Return the characters of text and of links, and the links, between two tags."""
+        low = self._counts[bisect_right(self._ends, start)]
+        high = self._counts[bisect_right(self._ends, end)]
+        return high[0] - low[0], high[1] - low[1], high[2] - low[2]
+
+    def is_menu(self, element: Element) -> bool:
+        """Whether an element consists of several links, and little else."""
+        text, in_link, links = self.between(element.start, element.end)
+        return links >= _FEWEST_LINKS and in_link >= _LINKS_IN_MENU * text
 
 
 def _shows_text(tree: Tree, part: _Part) -> bool:

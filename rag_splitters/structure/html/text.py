@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.structure.block import Block
@@ -23,6 +24,10 @@ _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
 _PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+(?: [^&{_SPACE}]+)*|&")
 _BARS = re.compile(r"\||[^|]+")
+Links: TypeAlias = Literal["text", "markdown"]
+"""What becomes of a link: its text, or a link of Markdown."""
+
+_UNSAFE = re.compile(r"[\s()|<>]")  # characters that would end the address of a link
 _DEEPEST = 8  # levels of a list that are indented
 _WIDEST = 100  # columns of a table that every row is filled up to
 _LONGEST_REPEATED = 100  # characters of a cell that is repeated in each row that it spans
@@ -77,22 +82,25 @@ class Stripped:
         return replace(span, start=start, end=end, content=content)
 
 
-def plain_page(text: str, main_content_only: bool = True) -> Stripped:
+def plain_page(text: str, main_content_only: bool = True, links: Links = "text") -> Stripped:
     """Convert an HTML page to text.
 
     Parameters:
         text: the HTML.
         main_content_only: whether to leave out the menus and other parts around the main content;
             see `read_page`.
+        links: whether a link becomes its text, or a link of Markdown with its address.
 
+    >>> plain_page('<p>Read <a href="tea.html">on</a>.', links="markdown").text
+    'Read [on](tea.html).'
     >>> plain_page("<nav>Home</nav><h1>Tea</h1><ul><li>green<li>black</ul>").text
     'Tea\\n\\n- green\\n- black'
     """
     page = read_page(text, main_content_only)
-    return strip_tags(page, html_blocks(page))
+    return strip_tags(page, html_blocks(page), links)
 
 
-def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
+def strip_tags(page: Tree, blocks: Sequence[Block], links: Links = "text") -> Stripped:
     """Convert HTML blocks to text, without tags and dropped parts, with entities decoded.
 
     White space is collapsed, except in code. There is a blank line between blocks, but not between
@@ -102,6 +110,7 @@ def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
     Parameters:
         page: the elements of the HTML.
         blocks: some of its blocks, in order.
+        links: see `plain_page`.
 
     >>> from rag_splitters.structure.html.tree import parse_html
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"
@@ -109,7 +118,7 @@ def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
     >>> strip_tags(parse_html(text), blocks).text
     'Q&A one\\n\\ntwo'
     """
-    writer = _Writer(page)
+    writer = _Writer(page, links == "markdown")
     for block in blocks:
         writer.block(block)
     return Stripped(page.text, writer.out.excerpt(), writer.blocks, writer.first, writer.last)
@@ -118,8 +127,11 @@ def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
 class _Writer:
     """Writes the stripped text, piece by piece."""
 
-    def __init__(self, page: Tree) -> None:
+    def __init__(self, page: Tree, has_links: bool) -> None:
         self._page, self._source = page, page.text
+        self._has_links = has_links
+        self._address = ""  # of the link around the text
+        self._in_link = False  # whether any text of it has been written
         self.out = ExcerptWriter(page.text)
         self.blocks: list[Block] = []
         self.first = self.last = 0  # the start of the first block, the end of the last one
@@ -147,6 +159,7 @@ class _Writer:
             self._write_table(table)
             position = table.end
         self._write_part(position, block.end)
+        self._end_link(block.end)
         if self.out.length > self._begin:
             span = (self._begin, self.out.length - self.out.trailing_space)
             self.blocks.append(Block(block.kind, *span, block.level, block.title, block.group))
@@ -172,6 +185,8 @@ class _Writer:
             alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
                 self._write(alt, tag.start, tag.end)
+        elif tag.name == "a" and self._has_links:
+            self._link(tag)
         elif tag.name in INLINE_TAGS or tag.kind == "dropped":
             return
         elif self.out.length == self._begin:
@@ -179,6 +194,18 @@ class _Writer:
         else:
             is_break = tag.name in BLOCK_TAGS or tag.name == "br"
             self._space("\n" if is_break else " ", tag.start)
+
+    def _end_link(self, position: int) -> None:
+        if self._in_link:
+            self.out.add(f"]({self._address})", position, position)
+        self._address, self._in_link = "", False
+
+    def _link(self, tag: Tag) -> None:
+        """Begin a link, or write the address of the one that ends here."""
+        self._end_link(tag.start)
+        if tag.opens and (address := self._page.attribute(tag.element, "href").strip()):
+            is_outside = not address.startswith(("#", "javascript:", "data:"))
+            self._address = _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", address) * is_outside
 
     def _characters(self, start: int, end: int) -> None:
         """Write the text between two tags."""
@@ -220,6 +247,9 @@ class _Writer:
         if self._lead:
             self.out.add(self._lead.lstrip("\n") if is_first else self._lead, start, start)
             self._lead = ""
+        if self._address and not self._in_link:
+            self.out.add("[", start, start)
+            self._in_link = True
         self.out.add(piece.replace("|", "\\|") if self._in_row else piece, start, end)
 
     def _without_space(self, piece: str, start: int, end: int) -> tuple[str, int]:
