@@ -14,6 +14,8 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.parameters.fields import Overlap, Size, Unit
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
@@ -43,6 +45,7 @@ Handling: TypeAlias = Annotated[
 """A field that says how to handle a modality: a chunker, "keep" or "drop"."""
 
 _MIN_DATA = 32  # characters; shorter data is kept in code
+_SIZES = ("chunk_size", "chunk_overlap", "length_function")
 _MODALITIES = ("text", "table", "image", "code", "formula")
 
 
@@ -173,14 +176,46 @@ class ModalityChunker(Chunker):
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
+    chunk_size: Size | None = None
+    """Maximum chunk size of all these chunkers, overlap included; None: each has its own."""
+
+    chunk_overlap: Overlap | None = None
+    """Overlap of all these chunkers; None: each has its own."""
+
+    length_function: Unit | None = None
+    """Unit of the sizes of all these chunkers; None: each has its own."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        sized = self._with_sizes()
+        for name in _MODALITIES:
+            if isinstance(chunker := getattr(sized, name), Chunker):
+                chunker.check_parameters()
+
+    def _with_sizes(self) -> ModalityChunker:
+        """Return the same chunker with these sizes in the chunkers of its fields."""
+        sizes = {name: size for name in _SIZES if (size := getattr(self, name)) is not None}
+        if not sizes:
+            return self
+        chunkers = [(name, getattr(self, name)) for name in _MODALITIES]
+        return self.model_copy(
+            update={
+                name: each.model_copy(update=sizes)
+                for name, each in chunkers
+                if isinstance(each, SizedChunker)
+            }
+        )
+
     def fits(self, content: str) -> bool:
-        handlings = [getattr(self, name) for name in _MODALITIES]
+        sized = self._with_sizes()
+        handlings = [getattr(sized, name) for name in _MODALITIES]
         return any(each == "keep" for each in handlings) or any(
             each.fits(content) for each in handlings if isinstance(each, Chunker)
         )
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return await plan_parts(sources, [self._parts(source) for source in sources])
+        sized = self._with_sizes()
+        return await plan_parts(sources, [sized._parts(source) for source in sources])
 
     def _parts(self, source: Source) -> Parts:
         """Return the finished chunks, and the parts for other chunkers, in order."""

@@ -49,10 +49,11 @@ def find_tables(
         return [table] if table else []
     if text_format in ("code", "log", "subtitles"):
         return []
-    if blocks is None and text_format in ("html", "markdown"):
-        blocks = read_blocks(text, text_format)
-    if blocks is None or text_format not in ("html", "markdown"):
+    may_have_pipes = text_format == "text" and "\n|" in text and "---" in text
+    if text_format not in ("html", "markdown") and not may_have_pipes:
         return list(separated_tables(text, 0, len(text)))
+    if blocks is None:
+        blocks = read_blocks(text, text_format)
     if text_format == "html":
         return [table for block in blocks for table in _in_html(text, block)]
     return list(_in_markdown(text, blocks))
