@@ -89,29 +89,30 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     document's text and metadata, the ids and metadata of all that it is cut into, and the settings
     of the index. The ids are made of positions and texts, so they stand for the splitters.
     """
-    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
-    source, parents, children = draft.source, draft.parents, draft.children
-    spans = tuple(_span_in(source, parent) for parent in parents)
+    source, settings = draft.source, f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
+    spans = tuple(_span_in(source, parent) for parent in draft.parents)
     rest = cut_parts(source.text, [span for span in spans if span is not None])
-    record = Record(
+    parents = tuple(parent.id or "" for parent in draft.parents)
+    children = tuple(child.id or "" for child in draft.children)
+    details = tuple(metadata_hash(child.metadata) for child in draft.children)
+    content = source_identity(source.text, source.metadata)
+    keys_of_pieces = [key for key, _ in draft.representations]
+    return Record(
         identity=draft.identity,
         rest=rest,
         metadata=source.metadata,
-        parents=tuple(parent.id or "" for parent in parents),
+        digest=stable_uuid(settings, content, *parents, "", *children, *details, *keys_of_pieces),
+        parents=parents,
         spans=spans,
-        children=tuple(child.id or "" for child in children),
-        child_keys=tuple(sorted({key for child in children for key in child.metadata})),
-        texts=tuple(fingerprint(embedded_text(child)) for child in children),
-        details=tuple(metadata_hash(child.metadata) for child in children),
+        children=children,
+        child_keys=tuple(sorted({key for child in draft.children for key in child.metadata})),
+        texts=tuple(fingerprint(embedded_text(child)) for child in draft.children),
+        details=details,
         representations=tuple(draft.representations),
         settings=f"{settings} {stores.children.model}",
         checksum=fingerprint(rest),
-        metadata_hashes=tuple(metadata_hash(each.metadata) for each in (source, *parents)),
+        metadata_hashes=tuple(metadata_hash(each.metadata) for each in (source, *draft.parents)),
     )
-    content = source_identity(source.text, source.metadata)
-    chunks = (*record.parents, "", *record.children, *record.details)
-    keys_of_pieces = [key for key, _ in draft.representations]
-    return replace(record, digest=stable_uuid(settings, content, *chunks, *keys_of_pieces))
 
 
 def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:

@@ -229,7 +229,9 @@ async def _write(stores: Stores, drafts: Sequence[Draft], revision: Revision | N
     records = [draft.record.after(draft.old) for draft in drafts]
     removed = [parent for record in records for parent in record.other_parents]
     if docstore.is_atomic:
-        records = [replace(record, other_parents=()) for record in records]
+        records = [
+            replace(each, other_parents=()) if each.other_parents else each for each in records
+        ]
     documents = {draft.identity: draft.children for draft in drafts}
     rows = [row for draft in drafts for row in draft.parents_to_write()]
     await commit(stores, revision, documents, [*rows, *(r.to_row() for r in records)], removed)

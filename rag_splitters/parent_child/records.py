@@ -216,8 +216,10 @@ class Record:
 
     def after(self, old: Record | None) -> Record:
         """Return this record while what it replaces is still to be removed."""
-        parents = _without(old.all_parents, self.parents) if old else ()
-        children = _without(old.all_children, self.children) if old else ()
+        if old is None:
+            return self
+        parents = _without(old.all_parents, self.parents)
+        children = _without(old.all_children, self.children)
         return replace(self, other_parents=parents, other_children=children)
 
     def without_version(self) -> Record:
