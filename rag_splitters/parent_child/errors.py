@@ -71,7 +71,7 @@ class IndexMismatchError(InputError):
 
 
 class LockLostError(OperationError):
-    """The connection to the docstore was lost during a write, and with it the right to write."""
+    """The turn to write was lost: the docstore's connection broke, or the claim was released."""
 
 
 class MissingChildrenError(OperationError):

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 LOST_TURN = (
-    "this process lost its connection to the docstore while it was writing, and another one has "
-    "begun to write: run the same again"
+    "this process has lost its turn to write to the docstore, because its connection broke or its "
+    "claim was released, and another one has begun to write: run the same again"
 )
 T = TypeVar("T")
 logger = logging.getLogger("rag_splitters")

@@ -9,14 +9,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 
+from rag_splitters.calls import run
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child import writing
-from rag_splitters.parent_child.errors import DocstoreInUseError
+from rag_splitters.parent_child import DocstoreInUseError, LockLostError, writing
+from tests.support.front_ends import FrontEnd, every_front_end
 from tests.support.processes import ROOT
 
 OTHER = """
@@ -95,3 +97,38 @@ def test_the_claim_of_another_machine_stays_until_it_is_released(
         assert retriever.add_documents([snow]) == ["snow"]
         retriever.verify(repair=True)
         assert retriever.verify().is_sound
+
+
+@every_front_end
+def test_a_writer_whose_claim_another_one_took_removes_nothing(
+    front: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody released the claim of a writer that was alive."""
+
+    def write(version: str) -> None:
+        text = " ".join(f"Lamp {number} says {version}." for number in range(8))
+        pages = [("lamps", text, {"version": version})]
+        front.do(retriever, "add_documents", front.documents(pages))
+
+    def count(version: str) -> int:
+        return len(front.collection(retriever).get(where={"version": version})["ids"])
+
+    retriever = front.build()
+    write("before")
+    children, kind = count("before"), type(front.collection(retriever))
+    upsert = kind.upsert
+
+    def upsert_while_another_begins(self: Any, **rows: Any) -> Any:
+        run(retriever._stores().docstore.take_turn())
+        return upsert(self, **rows)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(kind, "upsert", upsert_while_another_begins)
+        meanwhile.setattr(writing, "_ATTEMPTS", 1)
+        with pytest.raises(LockLostError, match="another one has begun to write"):
+            write("after")
+    assert count("before") == children > 1
+    assert front.do(retriever, "verify").unfinished == ["lamps"]
+    write("after")
+    assert (count("before"), count("after")) == (0, children)
+    assert front.do(retriever, "verify").is_sound
