@@ -1,24 +1,34 @@
-"""Questions about code, made of Python packages that are installed.
+"""Questions about code: of a public set, or made of Python packages that are installed.
 
-    python benchmarks/code_questions.py FOLDER
+    python benchmarks/code_questions.py FOLDER [--set DATA]
 
-Each module becomes a document, from which docstrings are removed. A question is the first sentence
-of the docstring of a function or method; what answers it is the whole function. FOLDER gets
-`corpora/*.md` and `questions.csv`, as `benchmarks/retrieval.py` reads them, and `PACKAGES.md`,
-which names the packages with their versions.
+FOLDER gets `corpora/*.md` and `questions.csv`, as `benchmarks/retrieval.py` reads them.
+
+DATA is the folder skills/contextual-embeddings/data in the repository anthropics/anthropic-cookbook
+(commit 4b36a1e): 248 questions about 90 files of Rust and other code, each answered by one or more
+of 737 chunks. The command prints the budgets of as many tokens as 5, 10 and 20 chunks have.
+
+Without it, each module of the packages becomes a document, from which docstrings are removed. A
+question is the first sentence of the docstring of a function or method; what answers it is the
+whole function. `PACKAGES.md` names the packages with their versions.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import csv
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from rag_splitters.text.sizing import text_length
 
 PACKAGES = ("click", "httpx", "jinja2", "requests", "rich", "starlette")
 """Packages under the MIT, BSD or Apache licence, which played no part in the development."""
@@ -73,14 +83,54 @@ def modules(package: str) -> Iterator[tuple[str, str]]:
         yield name, path.read_text(encoding="utf-8")
 
 
-def main(folder: Path) -> None:
+def write_set(folder: Path, data: Path) -> None:
+    """Write the public set, whose chunks are known by their file and their number there."""
+    chunks: dict[tuple[str, int], dict[str, object]] = {}
+    names: dict[str, str] = {}
+    sizes = []
+    for file in json.loads((data / "codebase_chunks.json").read_text(encoding="utf-8")):
+        text, position = file["content"], 0
+        names[file["original_uuid"]] = file["doc_id"]
+        write_document(folder, file["doc_id"], text)
+        for chunk in file["chunks"]:
+            content = chunk["content"]
+            position = text.index(content, position)
+            chunks[file["original_uuid"], chunk["original_index"]] = {
+                "content": content,
+                "start_index": position,
+                "end_index": position + len(content),
+            }
+            sizes.append(text_length(content, "tokens"))
+    questions = []
+    for line in (data / "evaluation_set.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        places = sorted(map(tuple, entry["golden_chunk_uuids"]))
+        references = [chunks[place] for place in places]
+        questions.append([entry["query"], json.dumps(references), names[places[0][0]]])
+    write_questions(folder, questions)
+    budgets = (round(count * sum(sizes) / len(sizes)) for count in (5, 10, 20))
+    print(f"{len(questions)} questions; 5, 10 and 20 chunks: --budgets", *budgets)
+
+
+def write_document(folder: Path, name: str, text: str) -> None:
+    (folder / "corpora" / f"{name}.md").write_text(text, encoding="utf-8", newline="")
+
+
+def write_questions(folder: Path, rows: Iterable[Sequence[str]]) -> None:
+    with (folder / "questions.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["question", "references", "corpus_id"])
+        writer.writerows(rows)
+
+
+def write_packages(folder: Path) -> None:
+    """Write documents and questions made of the packages."""
     rows: list[Row] = []
-    (folder / "corpora").mkdir(parents=True, exist_ok=True)
     for package in PACKAGES:
         for name, source in modules(package):
             text, functions = without_docstrings(source)
             if text.strip():
-                (folder / "corpora" / f"{name}.md").write_text(text, encoding="utf-8", newline="")
+                write_document(folder, name, text)
             rows += [(question, name, start, end) for question, start, end in functions]
     asked: dict[str, Row] = {}
     for row in rows:
@@ -88,18 +138,29 @@ def main(folder: Path) -> None:
         if is_long and SIZES[0] <= row[3] - row[2] <= SIZES[1]:
             asked.setdefault(row[0], row)
     chosen = random.Random(0).sample(list(asked.values()), min(QUESTIONS, len(asked)))
-    with (folder / "questions.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["question", "references", "corpus_id"])
-        for question, name, start, end in chosen:
-            text = (folder / "corpora" / f"{name}.md").read_bytes().decode()
-            reference = {"content": text[start:end], "start_index": start, "end_index": end}
-            writer.writerow([question, json.dumps([reference]), name])
+    questions = []
+    for question, name, start, end in chosen:
+        text = (folder / "corpora" / f"{name}.md").read_bytes().decode()
+        reference = {"content": text[start:end], "start_index": start, "end_index": end}
+        questions.append([question, json.dumps([reference]), name])
+    write_questions(folder, questions)
     lines = [f"- {each} {metadata.version(each)}" for each in PACKAGES]
     (folder / "PACKAGES.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     mean = sum(end - start for _, _, start, end in chosen) / len(chosen)
     print(f"{len(chosen)} questions, evidence of {mean:.0f} characters on average")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description="make questions about code")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--set", type=Path, metavar="DATA", help="data of the public set")
+    options = parser.parse_args()
+    (options.folder / "corpora").mkdir(parents=True, exist_ok=True)
+    if options.set is None:
+        write_packages(options.folder)
+    else:
+        write_set(options.folder, options.set)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

