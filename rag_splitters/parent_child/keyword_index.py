@@ -175,8 +175,8 @@ class KeywordIndex:
             others: ids of children whose scores are wanted as well.
             where: a filter of Chroma's on the children's metadata that passes `can_evaluate`.
             allowed_ids: the ids of the only children that may be found.
-            with_neighbours: also find a child by the words of its two neighbours in its document,
-                which count half.
+            with_neighbours: also find a child by the words of its neighbours in the document, which
+                count half, and of the children behind these, which count a quarter.
         """
         terms = text_terms(question, {}) + identifier_terms(question)
         terms = list(dict.fromkeys(terms))[:_MAX_TERMS]

@@ -1,8 +1,8 @@
 """BM25 over postings: arrays of the children that contain each term.
 
 Children are identified by number, and those of a document are numbered consecutively. A term of a
-child also counts for the children before and after it, with half the weight (Robertson, Zaragoza
-and Taylor 2004, "Simple BM25 extension to multiple weighted fields").
+child also counts for the children around it, with less weight the farther away they are (Robertson,
+Zaragoza and Taylor 2004, "Simple BM25 extension to multiple weighted fields").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 POSTING = np.dtype([("number", "<u4"), ("count", "u1")])
 """A child that contains a term, and how often; counts above 255 make no difference."""
 _K1, _B = 1.2, 0.75
-_NEIGHBOUR_WEIGHT = 0.5
+_NEIGHBOUR_WEIGHTS = (0.5, 0.25)  # of a term for the next children, and for those behind them
 MAX_CANDIDATES = 20_000
 """How many children are found before frequent terms find no more."""
 _SPARSE = 40  # a term that more than one in so many children has is frequent
@@ -51,6 +51,28 @@ def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str,
 
 
 @dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """The two children that are so many steps away from each child."""
+
+    step: int
+    weight: float
+    """How much a term of theirs counts."""
+    before: NDArray[np.bool_]
+    """For each child, whether the one so far before it is of the same document."""
+    behind: NDArray[np.bool_]
+    """For each child, whether the one so far behind it is of the same document."""
+
+
+def _find_neighbours(is_next: NDArray[np.bool_]) -> list[_Neighbours]:
+    neighbours, before = [], is_next
+    for step, weight in enumerate(_NEIGHBOUR_WEIGHTS, 1):
+        behind = np.append(before[step:], np.zeros(min(step, len(before)), dtype=bool))
+        neighbours.append(_Neighbours(step, weight, before, behind))
+        before = is_next & np.append([False], before[:-1])[: len(before)]
+    return neighbours
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """What BM25 needs to know about all the children; each array has one item per child."""
 
@@ -58,10 +80,8 @@ class Corpus:
     """Whether the child has not been removed."""
     is_next: NDArray[np.bool_]
     """Whether the child before it is one of the same document."""
-    follows: NDArray[np.bool_]
-    """Whether the child before it is its neighbour, whose terms count for it."""
-    precedes: NDArray[np.bool_]
-    """Whether the child behind it is its neighbour."""
+    neighbours: Sequence[_Neighbours]
+    """The children around each one whose terms count for it, the nearest first."""
     damping: NDArray[np.float64]
     """Added to a term's frequency in the denominator of BM25; greater for longer children."""
     count: int
@@ -80,18 +100,17 @@ class Corpus:
         Parameters:
             with_neighbours: whether the terms of a child count for its neighbours.
         """
-        is_next = follows
-        follows = follows & with_neighbours
         is_present = np.ones(len(lengths), dtype=bool)
         is_present[np.array(removed, dtype=np.int64)] = False
-        precedes = np.append(follows[1:], [False])
+        neighbours = _find_neighbours(follows) if with_neighbours else []
         totals = lengths.astype(np.float64)
-        totals[1:] += lengths[:-1] * follows[1:]
-        totals[:-1] += lengths[1:] * follows[1:]
+        for each in neighbours:
+            totals[each.step :] += lengths[: -each.step] * each.before[each.step :]
+            totals[: -each.step] += lengths[each.step :] * each.before[each.step :]
         count = int(np.count_nonzero(is_present))
         mean = float(totals[is_present].sum()) / count if count else 0.0
         damping = _K1 * (1 - _B + _B * totals / (mean or 1.0))
-        return cls(is_present, is_next, follows, precedes, damping, count)
+        return cls(is_present, follows, neighbours, damping, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +142,8 @@ class Ranking:
 
     def coverage(self, number: int) -> float:
         """Return the share of the terms that a child covers, weighted by their idf."""
-        first = number - int(self._corpus.follows[number])
-        last = number + int(self._corpus.precedes[number])
+        first = number - sum(int(each.before[number]) for each in self._corpus.neighbours)
+        last = number + sum(int(each.behind[number]) for each in self._corpus.neighbours)
         covered = total = 0.0
         for postings, count in self._terms:
             weight = math.log(1 + (self._corpus.count + 0.5) / (count + 0.5))
@@ -188,41 +207,47 @@ def _frequencies(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the children that have a term, or a neighbour with it, and how much it counts."""
     numbers, counts = postings["number"].astype(np.int64), postings["count"].astype(np.float64)
-    follows, precedes = corpus.follows[numbers], corpus.precedes[numbers]
-    half = _NEIGHBOUR_WEIGHT * counts
-    numbers = np.concatenate([numbers, numbers[follows] - 1, numbers[precedes] + 1])
-    counts = np.concatenate([counts, half[follows], half[precedes]])
+    parts = [(numbers, counts)]
+    for each in corpus.neighbours:
+        for has_neighbour, step in ((each.before, -each.step), (each.behind, each.step)):
+            own = has_neighbour[numbers]
+            parts.append((numbers[own] + step, each.weight * counts[own]))
+    numbers, counts = map(np.concatenate, zip(*parts, strict=True))
     is_present = corpus.is_present[numbers]
     numbers, counts = numbers[is_present], counts[is_present]
     if not len(numbers):
         return numbers, counts
-    order = np.argsort(numbers, kind="stable")  # three sorted parts are quick to sort
+    order = np.argsort(numbers, kind="stable")  # sorted parts are quick to sort
     numbers = numbers[order]
     starts = np.flatnonzero(np.append([True], numbers[1:] != numbers[:-1]))
     return numbers[starts], np.add.reduceat(counts[order], starts)
 
 
 class _FrequentTerm:
-    """A term of many children, looked up by number: an item for each, and one more on either side.
+    """A term of many children, looked up by number; there are a few more items on either side.
 
     Bytes are enough, and there is no quicker way through so many children.
     """
 
     def __init__(self, postings: NDArray[np.void], corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._counts = np.zeros(len(corpus.is_present) + 2, dtype="u1")
-        self._counts[postings["number"].astype(np.int64) + 1] = postings["count"]
-        has_term = self._counts[:-2] * corpus.follows
-        has_term |= self._counts[2:] * corpus.precedes
-        has_term |= self._counts[1:-1]
+        self._neighbours, self._first = corpus.neighbours, len(corpus.neighbours)
+        size, first = len(corpus.is_present), self._first
+        self._counts = np.zeros(size + 2 * first, dtype="u1")
+        self._counts[postings["number"].astype(np.int64) + first] = postings["count"]
+        has_term = self._counts[first : first + size].copy()
+        for each in corpus.neighbours:
+            before, behind = first - each.step, first + each.step
+            has_term |= self._counts[before : before + size] * each.before
+            has_term |= self._counts[behind : behind + size] * each.behind
         has_term *= corpus.is_present
         self.has_term: NDArray[np.bool_] = has_term != 0
 
     def frequencies(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how much the term counts for some children."""
-        before = self._counts[numbers] * self._corpus.follows[numbers]
-        behind = self._counts[numbers + 2] * self._corpus.precedes[numbers]
-        around = before.astype(np.float64) + behind
-        own: NDArray[np.float64] = self._counts[numbers + 1].astype(np.float64)
-        own += _NEIGHBOUR_WEIGHT * around
-        return own
+        places = numbers + self._first
+        frequencies: NDArray[np.float64] = self._counts[places].astype(np.float64)
+        for each in self._neighbours:
+            before = self._counts[places - each.step] * each.before[numbers]
+            behind = self._counts[places + each.step] * each.behind[numbers]
+            frequencies += each.weight * (before.astype(np.float64) + behind)
+        return frequencies

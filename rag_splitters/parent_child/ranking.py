@@ -21,6 +21,8 @@ MIN_FUSED = 100
 _MIN_COMPARED = 250  # children that a filter lets through, and that are compared in any case
 _MIN_UNFILTERED = 500  # nearest children that are searched, in any case, for those that pass
 _MAX_TIED = 1000  # children with one score that are put in order
+_KEYWORD_SHARE = 0.5  # of a score of a hybrid search
+_KEYWORD_SHARE_WITHOUT_MODEL = 0.7  # hashed words say less than BM25 does about the same words
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
@@ -155,7 +157,9 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
         ranked = [similarities[name] for name in nearest.ids]
         if ranked and ranked[0] < ranked[-1]:  # the store returns distances: the least is the best
             similarities = {name: -distance for name, distance in similarities.items()}
-        scores = _relative_scores(similarities, by_keyword)
+        is_hashed = children.vectors is not None and children.vectors.is_hashed
+        share = _KEYWORD_SHARE_WITHOUT_MODEL if is_hashed else _KEYWORD_SHARE
+        scores = _relative_scores(similarities, by_keyword, share)
     words = by_keyword.best | by_keyword.others
     # Of equal ones, the child that has more of the question's words is first.
     order = sorted((-score, -words.get(name, 0.0), name) for name, score in scores.items())
@@ -172,23 +176,29 @@ def _reciprocal_ranks(*rankings: Sequence[str]) -> dict[str, float]:
 
 
 def _relative_scores(
-    similarities: Mapping[str, float], by_keyword: KeywordMatches
+    similarities: Mapping[str, float], by_keyword: KeywordMatches, share: float
 ) -> dict[str, float]:
     """Score children by where they stand between the best and the worst on either side.
 
-    Both sides count the same. The scores are scaled by how well anything matches at all: by the
-    greatest similarity, or the share of the question that the best child by keyword covers.
+    The scores are scaled by how well anything matches at all: by the greatest similarity, or the
+    share of the question that the best child by keyword covers.
+
+    Parameters:
+        share: how much the keywords count; the similarities count the rest.
     """
     keywords = by_keyword.best | by_keyword.others
     names = {**similarities, **keywords}
-    sides = [relative for side in (similarities, keywords) if (relative := _relative(side, names))]
+    sides = [
+        (weight, relative)
+        for weight, side in ((1 - share, similarities), (share, keywords))
+        if (relative := _relative(side, names))
+    ]
     strength = min(max(by_keyword.coverage, *similarities.values(), 0.0), 1.0)
     if not sides:  # a single child, or children that cannot be told apart
         return dict.fromkeys(names, strength)
-    return {
-        name: strength * sum(values) / len(sides)
-        for name, *values in zip(names, *sides, strict=True)
-    }
+    total = sum(weight for weight, _ in sides)
+    weighted = [[weight / total * value for value in values] for weight, values in sides]
+    return {name: strength * sum(values) for name, *values in zip(names, *weighted, strict=True)}
 
 
 def _relative(scores: Mapping[str, float], names: Iterable[str]) -> list[float]:

@@ -42,9 +42,14 @@ class Vectors:
         """The model's stable name."""
         return self._name or describe_model(self._model)
 
+    @property
+    def is_hashed(self) -> bool:
+        """Whether the vectors are hashed words, so that there is no model."""
+        return type(self._model) is HashingEmbeddings
+
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text, with several requests under way at once."""
-        if type(self._model) is HashingEmbeddings:  # without lists of numbers in between
+        if self.is_hashed:  # without lists of numbers in between
             return await call(lambda: self._model.embed_array(texts).astype("float32"))
         return await Call(
             partial(self._embedder.embed, texts, concurrent=True),
@@ -59,7 +64,7 @@ class Vectors:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
             texts = [without_surrogates(question)]
-            if type(self._model) is HashingEmbeddings:
+            if self.is_hashed:
                 rows = await self.embed_texts(texts)
             else:
                 rows = await Call(

@@ -28,6 +28,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import postings
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
@@ -306,23 +307,54 @@ def test_keyword_scores_are_those_of_a_naive_bm25(
     assert bool(wanted) <= (0.0 < found.coverage <= 1.0 + 1e-9)
 
 
-def test_words_of_neighbours_in_the_document_count_half() -> None:
-    texts = {"a": "red", "b": "green", "c": "blue", "d": "pink", "e": "white", "f": "black"}
+def test_words_of_neighbours_in_the_document_count_less_the_farther_away_they_are() -> None:
+    texts = {name: f"word{name}" for name in "abcdefghij"}
     index = KeywordIndex(None)
     documents = {
-        names: [Entry(texts[name], {}, name) for name in names] for names in ("abcd", "ef")
+        names: [Entry(texts[name], {}, name) for name in names] for names in ("abcdefg", "hi", "j")
     }
     index.update(documents)
-    blue = index.find("blue", 10, with_neighbours=True)
-    pink = index.find("pink", 10, with_neighbours=True)
-    assert list(index.find("blue", 10).best) == ["c"]
-    assert list(blue.best) == ["c", "d", "b"]  # "d" has one neighbour, "b" has two
-    assert list(pink.best) == ["d", "c"], "the next document is no neighbour"
-    assert blue.best["c"] > 1.5 * blue.best["b"]
-    index.update({"abcd": ()})
-    assert index.find("blue", 10).best == {}
-    white = index.find("white", 10, with_neighbours=True)
-    assert list(white.best) == ["e", "f"]
+    middle = index.find("wordd", 10, with_neighbours=True)
+    last = index.find("wordg", 10, with_neighbours=True)
+    assert list(index.find("wordd", 10).best) == ["d"]
+    assert list(middle.best) == ["d", "c", "e", "b", "f"]
+    assert list(last.best) == ["g", "f", "e"], "the next document is no neighbour"
+    assert middle.best["d"] > 1.4 * middle.best["c"] > 1.8 * middle.best["b"]
+    assert last.coverage == pytest.approx(1.0)
+    index.update({"abcdefg": ()})
+    assert index.find("wordd", 10).best == {}
+    others = index.find("wordh wordj", 10, with_neighbours=True)
+    assert set(others.best) == {"h", "i", "j"}
+
+
+def test_frequent_words_of_neighbours_count_as_much_as_rare_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = KeywordIndex(None)
+    children = [Entry("common" if n % 9 == 4 else "other", {}, f"{n:02}") for n in range(90)]
+    index.update({"a": children[:40], "b": children[40:41], "c": children[41:]})
+    found = {}
+    for sparse in (1, 1000):  # no word is frequent, and every word is
+        monkeypatch.setattr(postings, "_SPARSE", sparse)
+        found[sparse] = index.find("common", 90, with_neighbours=True)
+    assert found[1].best == pytest.approx(found[1000].best)
+    assert len(found[1].best) == 10 * 5 - 4, "document b has one child"
+
+
+def test_words_count_more_beside_hashed_words_than_beside_a_model() -> None:
+    texts = ["The harbour is old.", "Harbor lights.", "Nothing at all."]
+    documents = [Document(text, id=text) for text in texts]
+    scores = []
+    for model in (None, HashingEmbeddings().embed_documents):  # a function is a model
+        with langchain.parent_document_retriever(
+            documents, embeddings=model, retrieve="children", smoothing=0
+        ) as retriever:
+            results = retriever.invoke("harbour")
+            scores.append({each.page_content: each.metadata["score"] for each in results})
+    hashed, modelled = scores
+    assert hashed["The harbour is old."] == pytest.approx(modelled["The harbour is old."])
+    assert modelled["Harbor lights."] > 0, "only its vector matches"
+    assert hashed["Harbor lights."] == pytest.approx(0.3 / 0.5 * modelled["Harbor lights."])
 
 
 def test_coverage_is_the_share_of_a_question_that_the_best_child_has() -> None:
