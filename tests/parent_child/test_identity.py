@@ -10,10 +10,9 @@ from typing import Any
 import chromadb
 import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
-from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_splitters.langchain import SQLiteStore, parent_document_retriever
+from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import HashingEmbeddings, ModelError
 from rag_splitters.parent_child import (
@@ -23,7 +22,8 @@ from rag_splitters.parent_child import (
     RefusedDocumentsError,
     StoreError,
 )
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
+from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 from tests.support.stores import OpenStore
 
@@ -102,8 +102,6 @@ def test_a_docstore_of_another_collection_is_refused(
 
 @every_front_end
 def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: Path) -> None:
-    from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
-
     stores = [docstore_for(front, SQLiteKeyValueStore(tmp_path / str(n))) for n in range(3)]
     with closing(front.build(PAGES[:2], path=tmp_path / "a", docstore=stores[0])):
         pass
@@ -169,22 +167,24 @@ def test_another_model_is_refused_by_name_and_reembeds_on_request(
 
 
 @pytest.mark.parametrize("is_own_store", [False, True])
-def test_an_own_vector_store_says_which_model_wrote_it(is_own_store: bool, tmp_path: Path) -> None:
-    def build(model: Any, **options: Any) -> Any:
-        if is_own_store:
-            options["vectorstore"] = InMemoryVectorStore(model)
-        else:
-            options |= {"client": client, "embeddings": model}
-        docstore = SQLiteStore(tmp_path / "docs.sqlite")
-        return parent_document_retriever(docstore=docstore, search_type="similarity", **options)
+@every_front_end
+def test_an_own_vector_store_says_which_model_wrote_it(
+    front: FrontEnd, is_own_store: bool, client: Any, tmp_path: Path
+) -> None:
+    def build(model: Any) -> Any:
+        options: dict[str, Any] = {"client": client, "embeddings": model}
+        if is_own_store and front.framework == "langchain":
+            options = {"vectorstore": InMemoryVectorStore(model)}
+        elif is_own_store:
+            options = {"vector_store": ListVectorStore(kept={}), "embeddings": model}
+        store = SQLiteKeyValueStore(tmp_path / "docs.sqlite")
+        return front.build(docstore=docstore_for(front, store), **options)
 
-    client = chromadb.EphemeralClient()
     models = [HashingEmbeddings(dimensions=size) for size in (32, 64)]
-    build(models[0]).add_documents([Document("Tea is hot.", id="tea")])
+    front.do(build(models[0]), "add_documents", front.documents(PAGES))
     with pytest.raises(IndexMismatchError, match=r"dimensions=32.* cannot be .*dimensions=64"):
         build(models[1])
-    if not is_own_store:
-        client.delete_collection("rag_splitters")
+    build(models[0])
 
 
 @every_front_end
