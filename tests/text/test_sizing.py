@@ -33,6 +33,8 @@ from rag_splitters import (
     SlidingWindowChunker,
     TokenChunker,
 )
+from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.parameters.checks import check_length_function
 from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.text import encodings, tokens
@@ -567,8 +569,15 @@ def test_tokenizer_object_measures_chunks(kind: Any, chunk_overlap: int) -> None
 def test_name_of_a_tokenizer_opens_no_file(tmp_path: Path) -> None:
     word_tokenizer().save(str(tmp_path / "tokenizer.json"))
     for path in ("/dev/zero", "tokenizer.json", str(tmp_path), str(tmp_path / "tokenizer.json")):
-        with pytest.raises(ValueError, match="names a file, and a configuration opens none: pass"):
-            RecursiveChunker.model_validate({"length_function": f"tokens:{path}"})
+        stored = {"length_function": f"tokens:{path}"}
+        loaders: list[Any] = [
+            RecursiveChunker.model_validate,
+            lambda values: RecursiveTextSplitter(**values),
+            RecursiveNodeParser.from_dict,
+        ]
+        for load in loaders:
+            with pytest.raises(ValueError, match="names a file, and a configuration opens none"):
+                load(stored)
     with pytest.raises(ValueError, match="unknown tokenizer 'tests'"):
         sizer("tokens:tests")("One.")
 
