@@ -27,7 +27,7 @@ from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.vectors import Draft, Vectors
-from rag_splitters.parent_child.writing import Docstore, Turn
+from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, Turn
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -156,12 +156,7 @@ class _StoreDocstore(Docstore):
             entries += [None if each is None else to_entry(each) for each in documents]
         return entries
 
-    async def write(
-        self,
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str] = (),
-        expected: Mapping[str, Entry | None] | None = None,
-    ) -> bool:
+    async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, _BATCH):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)

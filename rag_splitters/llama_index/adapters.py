@@ -46,7 +46,7 @@ from rag_splitters.parent_child.results import (
 )
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.vectors import Draft, Vectors
-from rag_splitters.parent_child.writing import Docstore, Turn
+from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, Turn
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"
@@ -214,12 +214,7 @@ class _KVDocstore(Docstore):
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(
-        self,
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str] = (),
-        expected: Mapping[str, Entry | None] | None = None,
-    ) -> bool:
+    async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         """Write rows one by one, because not every store accepts several."""
         for key, entry in rows:
             await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
@@ -253,12 +248,7 @@ class _NodeDocstore(Docstore):
             entries.append(Entry(text_of(node), dict(metadata), row_id))
         return entries
 
-    async def write(
-        self,
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str] = (),
-        expected: Mapping[str, Entry | None] | None = None,
-    ) -> bool:
+    async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, _BATCH):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)

@@ -18,7 +18,16 @@ from typing import Any
 from rag_splitters.calls import Call, run
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
-from rag_splitters.parent_child.writing import LOST_TURN, Docstore, Process, Turn, lock_file
+from rag_splitters.parent_child.writing import (
+    LOST_TURN,
+    Docstore,
+    Expected,
+    Keys,
+    Process,
+    Rows,
+    Turn,
+    lock_file,
+)
 from rag_splitters.sqlite import Database, decode, encode
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
@@ -293,12 +302,7 @@ class KeyValueDocstore(Docstore):
         values = await self._store.read(keys, _is_entry)
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(
-        self,
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str] = (),
-        expected: Mapping[str, Entry | None] | None = None,
-    ) -> bool:
+    async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         pairs = [(key, entry_to_value(entry)) for key, entry in rows]
         values: dict[str, Any] = dict(self._fence)
         if expected and self._fence:  # otherwise nobody else writes in this turn

@@ -43,6 +43,11 @@ LOST_TURN = (
     "this process has lost its turn to write to the docstore, because its connection broke or its "
     "claim was released, and another one has begun to write: run the same again"
 )
+Keys = Sequence[str]
+Rows = Sequence[tuple[str, Entry]]
+"""Rows of a docstore, with their keys."""
+Expected = Mapping[str, Entry | None] | None
+"""Rows that others must not have changed, with their keys; None of one that must not be there."""
 T = TypeVar("T")
 logger = logging.getLogger("rag_splitters")
 
@@ -71,12 +76,7 @@ class Docstore(ABC):
         """Return the rows of the keys, in their order; None where there is none."""
 
     @abstractmethod
-    async def write(
-        self,
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str] = (),
-        expected: Mapping[str, Entry | None] | None = None,
-    ) -> bool:
+    async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         """Write rows, in this order, and then remove others; all at once if the store can.
 
         Parameters:
