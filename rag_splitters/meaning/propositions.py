@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from rag_splitters.errors import InputError
+from rag_splitters.text.lines import LINE_BREAK
 
 _LINE = re.compile(r"(?:[-*•][ \t]+)?(\[?\d[\d \t,;\[\]–-]*):[ \t]*(\S.*)")
-_BREAK = re.compile(r"\r\n|\n|\r")
 _DASH = re.compile(r" ?[-–] ?")
 _NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
@@ -75,7 +75,7 @@ def propositions_in(answer: str) -> list[Proposition]:
     if answer.strip().rstrip(".").lower() == "none":
         return []
     propositions = []
-    for line in map(str.strip, _BREAK.split(answer)):
+    for line in map(str.strip, LINE_BREAK.split(answer)):
         if not line or line.startswith("```"):
             continue
         match = _LINE.fullmatch(line)

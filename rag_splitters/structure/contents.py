@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from rag_splitters.text.lines import is_contents_line
+from rag_splitters.text.lines import LINE, is_contents_line
 
 _FEWEST = 3  # lines of a table of contents
-_LINE = re.compile(r"[^\n]+")
 _LONGEST = 100  # characters of a line whose title goes on in the next one
 _PAGE = re.compile(r"(\d{1,4})\)?\s*\Z")
 _TITLE = re.compile(  # with the first line of an entry, which goes on in the next line
@@ -38,7 +37,7 @@ def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
     """Yield runs of lines with dot leaders, with at most one other line between two of them."""
     lines: list[tuple[int, int]] = []
     others = 0
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         if is_contents_line(line[0]):
             lines.append(line.span())
             others = 0

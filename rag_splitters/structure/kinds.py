@@ -18,7 +18,7 @@ from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
-from rag_splitters.structure.mails import read_mails
+from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails
 from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
 from rag_splitters.structure.notebooks import read_notebook
 from rag_splitters.structure.stored_outline import stored_headings
@@ -235,17 +235,14 @@ _SHEBANG = re.compile(r"#![ \t]*/(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*)?([a-zA-Z_
 
 # Markup
 
-_HTML_OPENING = re.compile(
-    r"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*){0,4}<(?:!doctype\s+html|html|head|body)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _HTML_TAG = re.compile(r"<(!doctype|!--|/?([a-z][a-z0-9-]*)(?=[\s/>]))", re.IGNORECASE)
 _HTML_BLOCKS = BLOCK_TAGS | {"br", "script", "style"}
 _HTML_NAMES = _HTML_BLOCKS | INLINE_TAGS | EMPTY_TAGS | {"head", "picture", "template", "video"}
-_XML_ROOT = re.compile(
+_ROOT = re.compile(  # the declaration, the name in the document type, and the outermost element
     r"\s*(<\?xml\b[^>]{0,200}\?>\s*)?(?:<(?:\?[^>]{0,500}\?|!--.{0,2000}?--)>\s*){0,8}"
-    r"(?:<!DOCTYPE[^\[>]{0,500}(?:\[.{0,4000}?\]\s*)?>\s*)?<([a-zA-Z][\w:.-]*)([^<>]*)>",
-    re.DOTALL,
+    r"(?:<!DOCTYPE\s+(\w*)[^\[>]{0,500}(?:\[.{0,4000}?\]\s*)?>\s*(?:<!--.{0,2000}?-->\s*){0,4})?"
+    r"(?:<([a-zA-Z][\w:.-]*)([^<>]*)>)?",
+    re.DOTALL | re.IGNORECASE,
 )
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
@@ -340,21 +337,26 @@ def _begins_line(text: str, mark: str) -> bool:
     return mark in text and (text.startswith(mark) or f"\n{mark}" in text)
 
 
+def _begins_html(root: re.Match[str] | None) -> bool:
+    """Whether the document type or the outermost element of a text is that of HTML."""
+    if root is None:
+        return False
+    return str(root[2]).lower() == "html" or str(root[3]).lower() in ("html", "head", "body")
+
+
 def _is_xml(text: str) -> bool:
     """Whether it begins with an XML declaration, or with an element that is not one of HTML."""
-    root = _XML_ROOT.match(text) if "<" in text else None
-    if root is None or _HTML_OPENING.match(text):
+    root = _ROOT.match(text) if "<" in text else None
+    if root is None or root[3] is None or _begins_html(root):
         return False
-    if root[1]:
-        return True
-    name = root[2]
-    is_whole = text.rstrip().endswith(f"</{name}>")
-    return ("xmlns" in root[3] or is_whole) and name.lower() not in _HTML_NAMES
+    is_whole = text.rstrip().endswith(f"</{root[3]}>")
+    is_marked = "xmlns" in root[4] or is_whole
+    return bool(root[1]) or (is_marked and root[3].lower() not in _HTML_NAMES)
 
 
 def _is_html(text: str) -> bool:
     """Whether it begins with the outer tags, or has many block tags and no sign of Markdown."""
-    if "<" not in text or _HTML_OPENING.match(text):
+    if "<" not in text or _begins_html(_ROOT.match(text)):
         return "<" in text
     outside = _outside_fences(text)
     tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(outside))
@@ -406,11 +408,6 @@ def _is_man(text: str) -> bool:
 
 # Mail and data
 
-_MAIL_FROM = re.compile(r"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
-_MAIL_HEADER = re.compile(r"([A-Z][A-Za-z0-9-]{1,40}):[ \t].*\n(?:[ \t]+\S.*\n)*")
-_MAIL_NAMES = frozenset(
-    "from to cc subject date message-id received return-path delivered-to mime-version".split()
-)
 _TIME = r"\d\d:\d\d:\d\d"
 _DATE = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d\d-\d\d)"
 _LOG_LINE = re.compile(
@@ -419,17 +416,6 @@ _LOG_LINE = re.compile(
     r"|(?:\S+ )?\d{10}(?:\.\d+)? |[\[<(]?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b[\]>)]?[ :]"
     rf"|\{{\"(?:ts|time|timestamp|level|@timestamp)\"|(?:ts|time|level)=\S+ "
 )
-
-
-def _is_mail(text: str) -> bool:
-    """Whether it begins with the headers of a mail."""
-    if _MAIL_FROM.match(text):
-        return True
-    names, position = set(), 0
-    while header := _MAIL_HEADER.match(text, position):
-        names.add(header[1].lower())
-        position = header.end()
-    return len(names & _MAIL_NAMES) > 1 and bool(names & {"from", "subject"})
 
 
 def _is_log(text: str) -> bool:
@@ -623,8 +609,8 @@ _DATA: dict[str, TextKind] = {
         "mail",
         "eml mbox",
         "mbox rfc822",
-        shows=_is_mail,
-        allows=_MAIL_HEADER.match,
+        shows=begins_mail,
+        allows=may_be_mail,
         read=read_mails,
     ),
     "man": TextKind(

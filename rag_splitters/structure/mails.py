@@ -47,6 +47,9 @@ _ORIGINAL = re.compile(
 _COMPATIBLE = re.compile(r"utf-?8\Z|us-ascii|latin-?1|iso-?8859|windows-|cp125|koi8", re.IGNORECASE)
 _SHIFTING = ("iso-2022", "utf-7", "hz")  # encodings whose bytes are ASCII
 
+_USUAL_HEADERS = frozenset(
+    "from to cc subject date message-id received return-path delivered-to mime-version".split()
+)
 _SENDER, _SUBJECT, _DATE = "sender", "subject", "date"
 MAIL_KEYS = (_SUBJECT, _SENDER, _DATE)
 """The metadata keys for the headers of a mail."""
@@ -120,6 +123,23 @@ def read_mails(
             raise UnreadableError(f"line {line} is not a header such as 'Subject: Tea'")
         readings.append(reader.read(begin, end))
     return readings
+
+
+def begins_mail(text: str) -> bool:
+    """Whether a text begins with the headers of a mail.
+
+    >>> begins_mail("From: Ann\nSubject: Tea\n\nHot."), begins_mail("From: Ann\nIt is hot.")
+    (True, False)
+    """
+    if _MESSAGE.match(text) or not _HEADER_LINE.match(text):
+        return _MESSAGE.match(text) is not None
+    names = {name.lower() for name in HeaderParser().parsestr(text[:_LONGEST_HEADER])}
+    return len(names & _USUAL_HEADERS) > 1 and bool(names & {"from", "subject"})
+
+
+def may_be_mail(text: str) -> bool:
+    """Whether a text begins with a header, or with the first line of a mailbox."""
+    return begins_mail(text) or _HEADER_LINE.match(text) is not None
 
 
 def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:

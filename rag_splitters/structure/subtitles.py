@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
+from rag_splitters.text.lines import BLANK_LINE, LINE
 from rag_splitters.text.origin import Reading, Row, UnreadableError
 
 _STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _TIMING = re.compile(rf"^[ \t]*{_STAMP}[ \t]*-->[ \t]*{_STAMP}(?:[ \t][^\r\n]*)?\r?$", re.MULTILINE)
-_BLANK = re.compile(r"(?:\A|\r?\n)[ \t]*(?=\r?\n|\Z)")
 _LAST_LINE = re.compile(r"(?:\A|\n)[ \t]*([^\n]*?)[ \t\r]*\n?\Z")
-_LINE = re.compile(r"[^\r\n]+")
 _MARK = re.compile(
     r"<v(?:\.[^ \t>]*)?[ \t]+([^>\n]{1,200})>"  # who speaks
     r"|</?(?:[bius]|c|v|lang|ruby|rt|font)(?=[\s.>/])[^>\n]{0,300}>"
@@ -96,7 +95,7 @@ def _cues(text: str) -> Iterator[_Cue]:
     ends = [*(timing.start() for timing in timings[1:]), len(text)]
     for timing, end in zip(timings, ends, strict=False):
         start = min(timing.end() + 1, end)
-        blank = _BLANK.search(text, start, end) if is_vtt else None
+        blank = BLANK_LINE.search(text, start, end) if is_vtt else None
         if text.startswith(("\n", "\r\n"), start):
             stop = start  # a cue without words
         elif blank:
@@ -104,7 +103,7 @@ def _cues(text: str) -> Iterator[_Cue]:
         else:
             stop = _before_number(text, start, end) if end < len(text) else end
         first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
-        lines = [line.span() for line in _LINE.finditer(text, start, stop)]
+        lines = [line.span() for line in LINE.finditer(text, start, stop)]
         yield _Cue(first, max(first, last), lines)
 
 

@@ -14,7 +14,6 @@ from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
 from rag_splitters.text.boundaries import boundary_after, boundary_before
 
-_OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
 _CLOSING = re.compile(r"</table\s{0,100}>", re.IGNORECASE)
 
@@ -69,11 +68,12 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
             tables.append(table)
         elif block.kind in ("table", "html", "image"):
             tables.extend(_in_html(text, block))
-            opening = _OPENING.search(text, tables[-1].end if tables else block.start, block.end)
-            if opening and opening.start() >= hopeless:  # a blank line ended the HTML block
+            start = tables[-1].end if tables else block.start
+            opening = text[start : block.end].lower().find("<table")
+            if opening >= 0 and start + opening >= hopeless:  # a blank line ended the HTML block
                 closing = _CLOSING.search(text, block.end)
                 hopeless = closing.end() if closing else len(text)
-                tables.extend(_tables_in(text, opening.start(), hopeless))
+                tables.extend(_tables_in(text, start + opening, hopeless))
         elif block.kind == "paragraph":
             tables.extend(separated_tables(text, block.start, block.end))
         yield from tables
@@ -95,7 +95,7 @@ def _in_html(text: str, block: Block) -> list[Table]:
     """Return the tables of a block. Tags around a table belong to it if there is nothing else."""
     if block.kind not in ("table", "html", "image"):
         return []
-    if not _OPENING.search(text, block.start, block.end):
+    if "<table" not in text[block.start : block.end].lower():
         return []
     tables = _tables_in(text, block.start, block.end)
     if tables and block.kind == "table":

@@ -15,6 +15,8 @@ SPACE = re.compile(r"\s")
 NEWLINE = r"(?:\r\n|\n|\r(?!\n))"
 LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 """Pattern of a line break of any kind."""
+LINE = re.compile(r"[^\r\n]+")
+"""Pattern of a line that is not empty."""
 BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 

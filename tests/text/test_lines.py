@@ -5,16 +5,29 @@ from __future__ import annotations
 import pytest
 
 from rag_splitters import (
+    AgenticChunker,
     AutoChunker,
     Chunker,
+    ClusterChunker,
     ContentAwareChunker,
+    ContextualChunker,
+    EmbeddingChunker,
+    EntityChunker,
     HierarchicalChunker,
+    HybridChunker,
     KeywordChunker,
+    ModalityChunker,
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
+    TableChunker,
+    TitledChunker,
+    TopicChunker,
 )
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_item, line_kind
@@ -47,6 +60,7 @@ SENTENCES = (
     "It must not be too full, or it will boil over and put out the flame.",
     "Nobody leaves it alone while it is on the stove in the kitchen.",
 )
+FORMATS: tuple[TextFormat, ...] = ("markdown", "text", "rst", "asciidoc", "latex", "man", "mail")
 STRATEGIES: list[Chunker] = [
     RecursiveChunker(chunk_size=260),
     SentenceChunker(chunk_size=260),
@@ -56,8 +70,20 @@ STRATEGIES: list[Chunker] = [
     AutoChunker(chunk_size=260),
     PageChunker(chunk_size=260),
     KeywordChunker(keywords=("Nowhere",), chunk_size=260),
+    TableChunker(chunk_size=260),
+    ModalityChunker(text=RecursiveChunker(chunk_size=260)),
+    TitledChunker(chunker=RecursiveChunker(chunk_size=260)),
+    ContextualChunker(chunker=RecursiveChunker(chunk_size=260)),
+    HybridChunker(stages=(ParagraphChunker(), SentenceChunker(chunk_size=260))),
+    SemanticChunker(embeddings=HashingEmbeddings(), chunk_size=260),
+    EmbeddingChunker(embeddings=HashingEmbeddings(), chunk_size=260),
+    ClusterChunker(embeddings=HashingEmbeddings(), chunk_size=260),
+    EntityChunker(ner=lambda text: [(0, 3, "WORD")], chunk_size=260),
+    TopicChunker(chunk_size=260),
+    AgenticChunker(llm=lambda prompt: "1", chunk_size=260),
+    *(ContentAwareChunker(format=each, chunk_size=260) for each in FORMATS),
 ]
-NAMES = [type(chunker).__name__ for chunker in STRATEGIES]
+NAMES = [f"{type(chunker).__name__} {getattr(chunker, 'format', '')}" for chunker in STRATEGIES]
 
 
 def items_of(marks: tuple[str, ...], width: int) -> list[str]:

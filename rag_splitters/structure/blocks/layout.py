@@ -21,10 +21,13 @@ from rag_splitters.text.boundaries import (
     words,
 )
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.lines import is_item
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Structure, Unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
+
+_LONGEST_MARK = 60  # characters from the start of an item, which show its mark
 
 _COARSE = 4
 """The number of levels that cut between blocks. The levels after them cut inside blocks."""
@@ -158,9 +161,6 @@ def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
     return leads_start
 
 
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
-
-
 def _indentation(
     text: str, blocks: Sequence[Block], borders: Sequence[int]
 ) -> Callable[[int], int]:
@@ -172,7 +172,7 @@ def _indentation(
         index = bisect_right(starts, start) - 1
         if index < 0 or start >= blocks[index].end:
             return start
-        if blocks[index].kind == "list_item" and not _MARKER.match(text, start):
+        if blocks[index].kind == "list_item" and not is_item(text[start : start + _LONGEST_MARK]):
             return start
         border = bisect_right(borders, start) - 1
         return max(line_start(text, start), borders[border] if border >= 0 else 0)

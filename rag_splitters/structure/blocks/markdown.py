@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import regex
 
 from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
+from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors, with_items
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -296,7 +296,8 @@ class _Leaves:
     def finished(self) -> list[Block]:
         """Return all blocks. Text that no token covers becomes paragraphs."""
         blocks = _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
-        return with_anchors(self._text, _in_details(self._text, blocks))
+        blocks = with_items(self._text, _in_details(self._text, blocks))
+        return with_anchors(self._text, blocks)
 
     def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
         """Add the tokens of a window, given the starts of its lines and, last, its end."""

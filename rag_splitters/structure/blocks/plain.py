@@ -20,6 +20,7 @@ from rag_splitters.text.lines import (
     is_item,
     is_no_title,
     keyword_heading,
+    line_kind,
     roman_value,
 )
 
@@ -27,7 +28,6 @@ _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
 _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
 _ROMAN_NUMBER = re.compile(r"(C{0,3}(?:X[LC]|L?X{0,3})(?:I[XV]|V?I{0,3}))\.?\Z")
-_UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
@@ -87,6 +87,19 @@ def _paragraphs(
             open_at = start
     if open_at >= 0:
         yield _paragraph(text, open_at, stop, group if is_item else 0)
+
+
+def with_items(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Make items of the lines with marks that Markdown does not know, such as (a), 1.1 and iv."""
+    results: list[Block] = []
+    group = max((block.group for block in blocks), default=0)
+    for block in blocks:
+        parts = [block]
+        if block.kind == "paragraph" and not block.group and "\n" in text[block.start : block.end]:
+            parts = list(_paragraphs(text, block.start, block.end, None, group))
+            group = max(group, *(part.group for part in parts))
+        results += parts if len(parts) > 1 else [block]
+    return results
 
 
 def _paragraph(text: str, start: int, end: int, group: int) -> Block:
@@ -241,8 +254,9 @@ def _underlined(line: _Line) -> int:
     after = line.after.rstrip()
     if not after or after[0] not in "=-~*_" or len(after) > 3 * (line.end - line.start) + 20:
         return 0
-    match = _UNDERLINE.match(after)
-    return 0 if not match else 1 if after[0] in "=*" else 2
+    if line_kind(after) not in ("underline", "fence"):
+        return 0
+    return 1 if after[0] in "=*" else 2
 
 
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
