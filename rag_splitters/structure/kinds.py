@@ -321,7 +321,6 @@ _ADOC_SIGN = re.compile(
     re.MULTILINE,
 )
 _LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
-_LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
 
@@ -396,7 +395,7 @@ def _is_asciidoc(text: str) -> bool:
 def _is_latex(text: str) -> bool:
     if "\\" not in text or not (_LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text)):
         return False
-    return len(_LATEX_COMMAND.findall(text)) > 2 and not _ATX.search(text)
+    return text.count("\\") > 2 and not _ATX.search(text)
 
 
 def _is_man(text: str) -> bool:
@@ -653,7 +652,7 @@ _MARKUP: dict[str, TextKind] = {
         allows=lambda text: text.lstrip()[:1] == "<",
     ),
     "html": _kind("html", "html", _is_html, _HTML_TAG.search),
-    "latex": _kind("latex", "latex", _is_latex, _LATEX_COMMAND.search),
+    "latex": _kind("latex", "latex", _is_latex, lambda text: "\\" in text),
     "asciidoc": TextKind(
         "asciidoc",
         "adoc asciidoc asc",
