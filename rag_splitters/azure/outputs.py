@@ -10,8 +10,8 @@ from rag_splitters.span import Span
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.kinds import detect_format
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.table_finding import find_tables
 from rag_splitters.structure.tables.model import Table
+from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.pages import first_page, page_breaks, with_pages
 
 _PAGE_KEYS = ("page_start", "page_number", "page_label", "page")

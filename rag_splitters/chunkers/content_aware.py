@@ -12,7 +12,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.document import read_document
 from rag_splitters.structure.html.text import Links
 from rag_splitters.structure.kinds import Format
-from rag_splitters.structure.table_headers import pack_with_headers
+from rag_splitters.structure.text_tables import pack_with_headers
 
 
 class ContentAwareChunker(MergingChunker):

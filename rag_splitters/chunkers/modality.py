@@ -25,8 +25,8 @@ from rag_splitters.structure.html.tags import plain_html
 from rag_splitters.structure.html.text import strip_tags
 from rag_splitters.structure.html.tree import Tag, Tree
 from rag_splitters.structure.images import Image, definitions, find_images
-from rag_splitters.structure.table_finding import find_tables
 from rag_splitters.structure.tables.model import Table
+from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space
 from rag_splitters.text.excerpt import (
     Excerpt,

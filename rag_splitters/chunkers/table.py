@@ -14,10 +14,10 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
-from rag_splitters.structure.table_finding import find_tables
 from rag_splitters.structure.tables.cutting import Cutter
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.writers import Render
+from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.excerpt import Excerpt
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")

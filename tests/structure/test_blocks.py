@@ -27,7 +27,7 @@ from rag_splitters.structure.document import read_document
 from rag_splitters.structure.html.tags import scan_tags
 from rag_splitters.structure.html.text import strip_tags
 from rag_splitters.structure.html.tree import Tag, parse_html
-from rag_splitters.structure.table_finding import find_tables
+from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(suppress_health_check=list(HealthCheck))

@@ -18,7 +18,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import detect_format, read_blocks
-from rag_splitters.structure.table_finding import find_tables
+from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
 from tests.structure.test_blocks import HTML_PIECES, check_kept, texts_of
 
