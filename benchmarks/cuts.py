@@ -6,10 +6,11 @@
 The documents are those of tests/data/documents. Its gold.json says where sentences and lines start,
 and which lines are headings or lead-ins, so the judge shares no rule with the package. In your own
 files, a chunk starts inside a sentence if it starts in lower case behind a line or a word that does
-not end one; headings are those of Markdown and underlined ones, and a line that ends with a colon
-is a lead-in. A block is text between blank lines that fits into a chunk. --by-document prints a row
-for each document, --show every bad cut of a strategy. PDF files are read as the loaders do, and
-".gz" files are unpacked. Libraries that are not installed are skipped:
+not end one, but not in a line with dot leaders and, if chunks overlap, not behind a comma or a
+short line either. Headings are those of Markdown and underlined ones, and a line that ends with a
+colon is a lead-in. A block is text between blank lines that fits into a chunk. --by-document prints
+a row for each document, --show every bad cut of a strategy. PDF files are read as the loaders do,
+and ".gz" files are unpacked. Libraries that are not installed are skipped:
 
     pip install chonkie semantic-text-splitter
 """
@@ -49,6 +50,8 @@ HEADING = re.compile(
 BLOCK = re.compile(r"[^\s].*(?:\n[ \t]*\S.*)*")
 PRONOUN = re.compile(r"(?<=[.!?][ \n])(?:It|They|This|These|He|She)\b(?= [a-z])")
 BLANK = re.compile(rf"(?:\s|{TAGS.pattern})*", re.DOTALL)
+LEADER = re.compile(r".*(?:\. ?){4}")
+SHORT_LINE = 45  # characters
 SPACE = re.compile(r"\s*")
 
 Piece = tuple[int, int, int]  # start and end in the document, and the length of the chunk
@@ -98,21 +101,38 @@ class Document:
 class Unlabelled(Document):
     """A text of which nobody said where it may be cut."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, may_start_clause: bool = False) -> None:
         super().__init__(name, text, {"starts": [], "headings": [], "lead_ins": []})
-        self.headings = [match.span() for match in HEADING.finditer(self.visible)]
+        self.may_start_clause = may_start_clause
+        self.headings = [
+            match.span() for match in HEADING.finditer(self.visible) if is_heading(match)
+        ]
 
     def starts_badly(self, start: int, end: int) -> bool:
-        """Whether a chunk starts in lower case behind the middle of a sentence."""
+        """Whether a chunk starts in lower case behind the middle of a sentence.
+
+        One that repeats the end of the chunk before may also start with a clause or a short line.
+        """
         match = self.blank.match(self.text, start, end)
         first = match.end() if match else start
-        before = self.visible[:first].rstrip()[-1:]
-        return first < end and self.text[first].islower() and before not in (*'.!?:;"”»)…。', "")
+        before = self.visible[max(0, first - 200) : first]
+        is_clause = self.may_start_clause and (
+            before.rstrip()[-1:] == "," or 0 < len(before.split("\n")[-2:][0].strip()) <= SHORT_LINE
+        )
+        is_inside = before.rstrip()[-1:] not in (*'.!?:;"”»)…。', "") and not is_clause
+        is_inside = is_inside and not LEADER.match(self.text, first)
+        return first < end and self.text[first].islower() and is_inside
 
     def ending(self, start: int, end: int) -> str:
         """`heading` or `lead-in` if the last visible character belongs to one."""
         last = start + len(self.visible[start:end].rstrip())
         return super().ending(start, end) or ("lead-in" if self.text[last - 1] == ":" else "")
+
+
+def is_heading(match: re.Match[str]) -> bool:
+    """Whether an underline is about as long as the title, unlike the end of a listing."""
+    title, _, underline = match[0].partition("\n")
+    return not underline or abs(len(title) - len(underline.strip())) <= 3
 
 
 @dataclass
@@ -146,8 +166,9 @@ class Count:
             if block.end() - block.start() <= self.size:
                 self.blocks += 1
                 nearby = around(pieces, block.start())
+                stop = block.start() + len(block[0].rstrip())
                 self.whole += any(
-                    start <= block.start() and block.end() <= end for start, end, _ in nearby
+                    start <= block.start() and stop <= end for start, end, _ in nearby
                 )
         for pronoun in PRONOUN.finditer(document.visible):
             self.pronouns += 1
@@ -249,13 +270,13 @@ def labelled(kind: str) -> list[Document]:
     ]
 
 
-def unlabelled(file: Path) -> Document:
+def unlabelled(file: Path, has_overlap: bool) -> Document:
     """A file of the user; of a long one the first 300,000 characters."""
     data = file.read_bytes()
     data = gzip.decompress(data) if file.suffix == ".gz" else data
     name = file.name.removesuffix(".gz")
     (source,) = read_bytes(data, name)
-    return Unlabelled(name, source.text[:300_000])
+    return Unlabelled(name, source.text[:300_000], has_overlap)
 
 
 def main() -> None:
@@ -268,8 +289,8 @@ def main() -> None:
     parser.add_argument("--show", metavar="STRATEGY", help="print every bad cut of a strategy")
     arguments = parser.parse_args()
     size, overlap = arguments.size, int(arguments.size * arguments.overlap)
-    files = map(unlabelled, arguments.files)
-    documents = list(files) if arguments.files else labelled(arguments.kind)
+    files = [unlabelled(file, overlap > 0) for file in arguments.files]
+    documents = files or labelled(arguments.kind)
     title = f"{len(documents)} documents, {size} characters, overlap {overlap}"
     table = Table("", "chunks", "starts mid-sentence", "headings at end", title=title)
     for column in ("lead-ins at end", "tiny", "fill", "whole blocks", "pronouns with nouns"):

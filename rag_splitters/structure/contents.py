@@ -9,6 +9,7 @@ from itertools import pairwise
 from rag_splitters.text.lines import LINE, is_contents_line
 
 _FEWEST = 3  # lines of a table of contents
+_FEWEST_SORTED = 8  # lines of an index without a title
 _LONGEST = 100  # characters of a line whose title goes on in the next one
 _PAGE = re.compile(r"(\d{1,4})\)?\s*\Z")
 _TITLE = re.compile(  # with the first line of an entry, which goes on in the next line
@@ -21,8 +22,8 @@ def find_contents(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of the tables of contents and indexes of a plain text.
 
     Each is at least three lines with dot leaders and page numbers, together with its title, and
-    with a line between two of them. Page numbers go up, except in an index with a title, because
-    sums of money have dot leaders, too.
+    with a line between two of them. Page numbers go up, except in an index that has a title or is
+    in alphabetical order, because sums of money have dot leaders, too.
 
     >>> text = "CONTENTS\\n1 Tea ...... 1\\n2 Milk ..... 4\\n3 Cups ..... 9\\n\\n1 Tea\\n"
     >>> find_contents(text), find_contents("Tea ...... 4\\nMilk ..... 2\\nCups ..... 6\\n")
@@ -58,6 +59,13 @@ def _table(text: str, lines: list[tuple[int, int]]) -> tuple[int, int] | None:
     numbers = (_PAGE.search(text[max(low, high - 20) : high]) for low, high in lines)
     pages = [int(number[1]) for number in numbers if number]
     rises = sum(page <= following for page, following in pairwise(pages))
-    if not title and 5 * rises < 4 * (len(pages) - 1):
+    if not title and 5 * rises < 4 * (len(pages) - 1) and not _is_sorted(text, lines):
         return None
     return (max(0, start - _REACH) + title.start(1) if title else start), end
+
+
+def _is_sorted(text: str, lines: list[tuple[int, int]]) -> bool:
+    """Whether these are many lines in alphabetical order."""
+    entries = [text[low:high].strip().casefold() for low, high in lines]
+    rises = sum(entry <= following for entry, following in pairwise(entries))
+    return len(lines) >= _FEWEST_SORTED and 10 * rises >= 9 * (len(lines) - 1)

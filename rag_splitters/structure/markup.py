@@ -167,7 +167,8 @@ def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
     mark, length = line[3][0], len(line[3])
     if mark not in "=-~^+" or abs(len(title) - length) > 2 or not title[:1].isalnum():
         return None
-    if start and _line_before(text, start)[1].strip():
+    above = _line_before(text, start)[1].strip() if start else ""
+    if above and line_kind(above) not in _ADOC_LABELS:
         return None
     level = "=-~^+".index(mark) + 1
     return _block(text, "heading", start, line.end(3), _plain(title, _ADOC_MARKS), level)

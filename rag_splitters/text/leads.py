@@ -26,6 +26,7 @@ _REACH = 800  # characters: longer leads are cut like any other text
 _LINES = 30  # maximum number of lines in a row of leads, such as a heading, a lead-in and a comment
 _TITLES = 3  # maximum number of plain titles in a row; more of them are a list
 _LONGEST_TITLE = 80  # characters
+_SHORT_PARAGRAPH = 320  # characters
 _TITLE_WORDS = 12
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
@@ -234,11 +235,15 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
-    """Return the start of the sentence that ends with a colon, inside its paragraph."""
+    """Return the start of the sentence that ends with a colon, inside its paragraph.
+
+    A short paragraph stays whole if there is enough text before it.
+    """
     blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
-    if sentence >= 0:
+    is_short = end - paragraph <= _SHORT_PARAGRAPH <= paragraph - low
+    if sentence >= 0 and not is_short:
         return sentence
     return paragraph if end - paragraph <= _REACH else start
 

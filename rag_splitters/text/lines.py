@@ -82,7 +82,9 @@ _CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 2, "回": 2, "章": 2, "幕": 2, "
 _CHINESE = re.compile(
     rf"第[一二三四五六七八九十百零〇两兩\d]{{1,5}}([{''.join(_CHINESE_LEVELS)}])(?:\s+\S.{{0,40}}|\S.{{0,12}})?\Z"
 )
-_CONTENTS_LINE = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\(?(?:[A-Z]-?)?(?:\d{1,4}|[ivxlc]{1,7})\)?\Z")
+_CONTENTS_LINE = re.compile(
+    r"(?:\.[ \t]?){4,}[ \t]*\(?(?:[A-Z]-?)?(?:\d{1,4}|[ivxlc]{1,7})(?:, \d{1,4}){0,9}\)?\Z"
+)
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|"
     r"Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"

@@ -13,7 +13,7 @@ from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MA
 
 _WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
 _AROUND = 400  # characters before and after them
-_WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
+_WIDTHS = range(45, 141)  # characters in the longest line of a wrapped paragraph
 _LINE_END = re.compile(  # in a wrapped paragraph
     rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
     rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"

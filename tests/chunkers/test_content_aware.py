@@ -116,11 +116,18 @@ def test_contents_are_dropped_from_plain_text(
     assert " ".join(chunk.text for chunk in kept).split() == CONTENTS.split()
 
 
+def test_index_without_a_title_and_with_several_pages_is_dropped() -> None:
+    index = "".join(f"{word} ....... {9 - n}, {20 + n}\n" for n, word in enumerate("abcdefgh"))
+    chunks = AutoChunker(chunk_size=500).chunk(f"Tea is hot, and green.\n\n{index}")
+    assert [chunk.text for chunk in chunks] == ["Tea is hot, and green."]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "1 Tea ...... 1\n2 Milk ..... 4\n3 Cups ..... 9\n",  # nothing else
         "Our prices:\n\nTea ....... 9\nMilk ...... 4\nCups ...... 2\nPots ...... 1\n",
+        "Prices:\n" + "".join(f"{word} ...... {9 - n}\n" for n, word in enumerate("hgfedcba")),
         "Wait ...... 4\nor go ...... 5\n",
     ],
 )

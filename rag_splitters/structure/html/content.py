@@ -266,9 +266,10 @@ class _Links:
         begin, before = tree.start, (0, 0)
         position = tree.start
         for tag in tree.tags:
-            count = 0 if is_head else len("".join(tree.text[position : tag.start].split()))
-            text += count
-            in_link += count * is_link
+            if tag.start > position and not is_head:
+                count = len(tree.text[position : tag.start].strip())
+                text += count
+                in_link += count * is_link
             if tag.name == "a":
                 is_link = tag.opens and "href" in tree.text[tag.start : tag.end].lower()
                 links += is_link
