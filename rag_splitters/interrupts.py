@@ -1,6 +1,7 @@
 """Ctrl-C while the command line starts: it ends quietly, with exit code 130, during imports, too.
 
-This module is imported before all others of the package, because loading those takes a moment.
+This module is imported before all others of the package, because loading those takes a moment. For
+the same reason, it imports only what Python has loaded by then, or loads fast.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from typing import NoReturn
 
 __all__ = ["EXIT_CODE", "end_quietly_while_starting", "raise_from_now_on"]
 
@@ -22,9 +21,11 @@ def end_quietly_while_starting() -> None:
     program = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
     is_module = program == "-m" and "rag_splitters" in sys.orig_argv
     is_command = is_module or os.path.splitext(program)[0] == "rag-splitters"
-    is_unchanged = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_command and is_unchanged and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _end)
+    if is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        try:  # noqa: SIM105  (contextlib takes a moment to load)
+            signal.signal(signal.SIGINT, _end)
+        except ValueError:  # this is not the main thread
+            pass
 
 
 def raise_from_now_on() -> None:
@@ -33,5 +34,5 @@ def raise_from_now_on() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _end(number: int, frame: object) -> NoReturn:
+def _end(number: int, frame: object) -> None:
     os._exit(EXIT_CODE)

@@ -69,7 +69,6 @@ def compare(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     json_lines: JsonOption = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
 ) -> None:
     """Compare strategies by how well retrieval finds the answers, and say which one to take.
 
@@ -80,10 +79,8 @@ def compare(
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
     start mid-sentence. They do not say what a search finds.
     """
-    outputs = {"html": html, "markdown": markdown}
-    for path in outputs.values():  # before anything is computed
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise FileError(f"{path} cannot be written: name a file in a folder that exists")
+    if html and (html.is_dir() or not html.parent.is_dir()):  # before anything is computed
+        raise FileError(f"{html} cannot be written: name a file in a folder that exists")
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
 
@@ -102,10 +99,9 @@ def compare(
         write_line(json.loads(report.to_json()))
     else:
         console().print(report)
-    for form, path in outputs.items():
-        if path is not None:
-            getattr(report, f"to_{form}")(path)
-            typer.echo(f"Written: {path}", err=True)
+    if html:
+        report.to_html(html)
+        typer.echo(f"Written: {html}", err=True)
 
 
 def _strategies(

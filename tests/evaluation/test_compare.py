@@ -228,39 +228,31 @@ def test_report_prints_as_a_table(report: Report) -> None:
 def test_report_prints_as_a_table_without_rich_and_is_short_to_look_at(report: Report) -> None:
     assert f"{100 * report.metric('recursive', 'recall'):.1f}" in str(report)
     assert "\x1b" not in str(report)
-    assert report._repr_markdown_() == report.to_markdown()
+    assert "100" in report._repr_mimebundle_([], [])["text/html"], "what a notebook shows"
     assert repr(report) == f"Report(strategies={list(CHUNKERS)}, questions=16)"
 
 
-def test_report_as_markdown_has_tables_of_metrics_and_faults(
-    report: Report, tmp_path: Path
-) -> None:
-    written = report.to_markdown(tmp_path / "report.md")
-    assert (tmp_path / "report.md").read_text("utf-8") == written
-    tables = written.split("| strategy |")[1:]
-    assert len(tables) == 2
-    for table, columns in zip(tables, (11, 9), strict=True):
-        rows = [line for line in table.splitlines() if line.startswith("| ")]
-        assert len(rows) == len(CHUNKERS)
-        assert rows[0].startswith("| small \\| *sentences* | ")
-        assert {row.replace("\\|", "").count("|") for row in rows} == {columns}
+def test_all_faults_fit_into_a_terminal_of_80_columns() -> None:
+    chunkers = {"content_aware 2000": RecursiveChunker(chunk_size=40)}
+    file = io.StringIO()
+    Console(file=file, width=80).print(compare(chunkers, {"note": "It is old. " * 900}))
+    heading = next(line for line in file.getvalue().splitlines() if line.startswith(" strategy"))
+    assert heading.split()[-2:] == ["scripts", "tiny"]
 
 
 def test_report_prints_what_may_be_best_bold_in_every_column() -> None:
-    report = rigged(good=0.9, tied=0.899, bad=0.2)
+    page = rigged(good=0.9, tied=0.899, bad=0.2).to_html()
+    rows = re.findall(r'<th scope="row" role="rowheader">(\w+)</th>(.*?)</tr>', page, re.DOTALL)
     cells = {
-        line.split(" | ")[0].removeprefix("| "): line.rstrip(" |").split(" | ")
-        for line in report.to_markdown().split("###")[0].splitlines()
-        if line.startswith("| ") and not line.startswith("| strategy")
+        name: dict(re.findall(r'data-title="([^"]+)">\s*(.*?)\s*</td>', row, re.DOTALL))
+        for name, row in rows
+        if "recall at" in row
     }
-    header = next(line for line in report.to_markdown().splitlines() if "| strategy |" in line)
-    titles = header.strip("| ").split(" | ")
-    column = titles.index("recall at 100 tokens")
-    assert cells["good"][column] == "**90.0**"
-    assert cells["tied"][column].startswith("**89.9** (-0.1 ± ")
-    assert re.fullmatch(r"20\.0 \(-70\.0 ± \d+\.\d\)", cells["bad"][column])
-    retrieved = titles.index("retrieved tokens")
-    assert not any("*" in row[retrieved] for row in cells.values())
+    title = "recall at 100 tokens"
+    assert cells["good"][title] == "<strong>90.0</strong>"
+    assert re.search(r'<strong>89\.9</strong>\s*<span class="gap">-0\.1 ± ', cells["tied"][title])
+    assert re.match(r'20\.0\s*<span class="gap">-70\.0 ± \d+\.\d<', cells["bad"][title])
+    assert not any("strong" in row["retrieved tokens"] for row in cells.values())
 
 
 def test_report_as_json_holds_what_the_metrics_are_made_of(report: Report) -> None:
@@ -372,7 +364,6 @@ def test_verdict_says_where_there_is_no_choice() -> None:
 def test_report_begins_with_the_verdict_in_every_form(report: Report) -> None:
     headline = verdict(report).headline
     assert str(report).startswith(headline)
-    assert report.to_markdown().startswith(f"**{headline}** ")
     page = report.to_html()
     assert page.index(headline) < page.index("<main>")
 

@@ -124,7 +124,7 @@ def test_report_without_questions_has_the_faults_and_no_score() -> None:
     row = json.loads(report.to_json())["strategies"][0]
     assert row["faults"] == strategy.faults
     assert "metrics" not in row
-    for form in (str(report), report.to_markdown(), report.to_html()):
+    for form in (str(report), report.to_html()):
         assert "header" in form
         assert str(strategy.faults["leaked_markup"]) in form
     with pytest.raises(ValueError, match="the comparison had no questions"):

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.jupyter import JupyterMixin
 from rich.text import Text
 
 from rag_splitters.evaluation.measure.results import Results
 from rag_splitters.evaluation.report.page import html_page
-from rag_splitters.evaluation.report.tables import json_text, markdown, rich_table
+from rag_splitters.evaluation.report.tables import json_text, rich_table
 from rag_splitters.evaluation.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -20,19 +21,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Results):
+class Report(Results, JupyterMixin):
     """The results of a comparison, which print as a verdict and a table, and export to files.
 
-    `print(report)` shows both, and `rich.print(report)` shows them with colours.
+    `print(report)` shows both. `rich.print(report)` and notebooks show them with colours.
     """
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one page with charts, which loads nothing else; write it to `path` if given."""
         return _write(html_page(self), path)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """Return the verdict and the metrics in Markdown; write them to `path` if given."""
-        return _write(markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return settings, metrics and each question's values; write them to `path` if given."""
@@ -54,10 +51,6 @@ class Report(Results):
         with console.capture() as captured:
             console.print(self)
         return captured.get()
-
-    def _repr_markdown_(self) -> str:
-        """Return what a notebook displays."""
-        return self.to_markdown()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         choice = verdict(self)

@@ -1,4 +1,4 @@
-"""The tables of a report, and its forms as text: for the terminal, as Markdown and JSON."""
+"""The tables of a report, and its forms as text: for the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import DRAWS, Estimate
-from rag_splitters.evaluation.report.verdict import verdict
 from rag_splitters.models.describing import describe_model
 
 
@@ -121,7 +120,13 @@ _MIN_WIDTH = {
 def rich_table(results: Results, width: int) -> Table:
     """Return the metrics, fewer on a narrow terminal; the faults if there are no questions."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
-    table = Table(box=box.SIMPLE_HEAD, caption=caption(results), caption_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),  # so that all faults fit into 80 columns
+        pad_edge=False,
+        caption=caption(results),
+        caption_justify="left",
+    )
     name_width = min(18, max(map(len, results.names)))
     table.add_column("strategy", overflow="fold", min_width=name_width)
     shown = [width >= _MIN_WIDTH.get(name, 0) for name in sheet.titles]
@@ -142,17 +147,7 @@ def rich_table(results: Results, width: int) -> Table:
     return table
 
 
-# Markdown and JSON
-
-
-def markdown(results: Results) -> str:
-    """Return the verdict, the metrics and the faults."""
-    choice = verdict(results)
-    parts = [f"**{_escaped(choice.headline)}** {_escaped(choice.reasons)}", caption(results)]
-    if results.questions:
-        parts.append(_markdown_table(metric_sheet(results)))
-        parts.append("### Faults of the chunks")
-    return "\n\n".join([*parts, _markdown_table(fault_sheet(results))]) + "\n"
+# JSON
 
 
 def json_text(results: Results) -> str:
@@ -213,19 +208,3 @@ def _configuration(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return list(map(_configuration, value))
     return value if isinstance(value, str | int | float | None) else describe_model(value)
-
-
-def _markdown_table(sheet: Sheet) -> str:
-    titles = ["strategy", *sheet.titles.values()]
-    lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
-    for name, cells in sheet.rows:
-        texts = [f"**{cell.text}**" if cell.may_be_best else cell.text for cell in cells]
-        gaps = [f" ({cell.gap})" if cell.gap else "" for cell in cells]
-        row = [_escaped(name), *(text + gap for text, gap in zip(texts, gaps, strict=True))]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    """Return the text for a cell or a heading of Markdown."""
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
