@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -23,13 +24,17 @@ from rag_splitters.cli.views import unwrapped
 from rag_splitters.errors import RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE, raise_from_now_on
 
+_LINE_BREAK = re.compile(r"\s*\n(?!  \S)\s*")
+"""A line break that is not before an item of a list."""
+
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
 
 class _Commands(TyperGroup):
     """The commands. An error of ours is one line on standard error, with exit status 2.
 
-    Any other exception is a bug, and keeps its traceback.
+    An error that lists what is wrong with a file has one line for each. Any other exception is a
+    bug, and keeps its traceback.
     """
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -44,8 +49,7 @@ class _Commands(TyperGroup):
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (RagSplittersError, _USAGE_ERROR) as error:
             message = error.format_message() if hasattr(error, "format_message") else str(error)
-            message = " ".join(message.replace("Value error, ", "").splitlines())
-            typer.echo(f"Error: {message}", err=True)
+            typer.echo(f"Error: {_LINE_BREAK.sub(' ', message.strip())}", err=True)
             status = 2
         except (typer.Abort, KeyboardInterrupt):
             status = EXIT_CODE

@@ -99,7 +99,6 @@ class _Page:
     def __init__(self, texts: Texts, models: ModelSet) -> None:
         self.texts, self.models = texts, models
         self._cuts: Recent[tuple[str, str, str], Cut] = Recent(16)
-        self._hits: Recent[tuple[Cut, str, int], list[Hit]] = Recent(16)
         self._templates = Environment(
             loader=PackageLoader("rag_splitters.playground"),
             autoescape=True,
@@ -169,7 +168,7 @@ class _Page:
                 return self._render({**fields, "from": str(shown[0])})
         others = [each for each in cuts if each is not cut]
         twins = twins_of(cut, others[0]) if others else None
-        hits = self._hits.get((cut, settings.question, settings.k)) or []
+        hits = cut.searches.get((settings.question, settings.k), [])
         view = {**self._panel(cut, side, hits, twins, fields), "pieces": None}
         return self._html(
             "views.html", views=[view], errors={}, waits={}, plain=[], settings=None, shown=None
@@ -236,22 +235,19 @@ class _Page:
         self, cut: Cut, settings: Settings, fields: Fields
     ) -> tuple[Sequence[Hit], str, bool]:
         """Return the hits, a note, and whether the page should ask again, because it takes time."""
-        model = str(self.models.descriptions["embeddings"])
-        key = (cut, settings.question, settings.k)
-        hits = self._hits.get(key)
-        if hits is None and not settings.question.strip():
+        question, k = settings.question, settings.k
+        if not question.strip():
             return [], "", False
-        if hits is None and not (self.models.is_free or "ask" in fields):
-            return [], "press Ask to search these chunks", False
-        if hits is None and len(cut.text.text) > _SMALL and "search" not in fields:
-            return [], "", True
-        if hits is None:
+        if (question, k) not in cut.searches:
+            if not (self.models.is_free or "ask" in fields):
+                return [], "press Ask to search these chunks", False
+            if len(cut.text.text) > _SMALL and "search" not in fields:
+                return [], "", True
             try:
-                hits = cut.search(settings.question, settings.k, self.models)
+                cut.search(question, k, self.models)
             except ModelError as error:
                 return [], one_line(error), False
-            self._hits.put(key, hits)
-        return hits, model, False
+        return cut.searches[question, k], str(self.models.descriptions["embeddings"]), False
 
     # Rendering
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -40,6 +40,7 @@ class Cut:
         chunker: the strategy.
         chunks: its chunks.
         seconds: how long it took.
+        searches: the chunks that questions have retrieved, by the question and their number.
 
     >>> from rag_splitters import SentenceChunker
     >>> cut = Cut.of(SentenceChunker(chunk_size=8), Text("", "", "One two. Three."))
@@ -51,6 +52,7 @@ class Cut:
     chunker: Chunker
     chunks: Sequence[Chunk]
     seconds: float
+    searches: dict[tuple[str, int], list[Hit]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, chunker: Chunker, text: Text) -> Cut:
@@ -114,22 +116,20 @@ class Cut:
         dropped = sum(len("".join(self.text.text[low:high].split())) for low, high in gaps)
         return total(self.positions) - total(covered), dropped
 
-    def search(self, question: str, k: int, models: ModelSet) -> list[Hit]:
-        """Return the chunks most similar to the question, by exact cosine similarity.
+    def search(self, question: str, k: int, models: ModelSet) -> None:
+        """Keep the chunks most similar to the question, by exact cosine similarity.
 
         Raises: ModelError if the model fails.
         """
+        hits: list[Hit] = []
         numbers = [number for number, each in enumerate(self.chunks) if each.text.strip()]
-        if not numbers:
-            return []
-        texts = [self.chunks[number].text for number in numbers]
-        vectors = models.embed(texts, question)
-        best = next(rank(vectors[:-1], vectors[-1:]))[:k].tolist()
-        lengths = np.linalg.norm(vectors, axis=1)
-        return [
-            Hit(numbers[r], float(vectors[r] @ vectors[-1] / (lengths[r] * lengths[-1])))
-            for r in best
-        ]
+        if numbers:
+            vectors = models.embed([self.chunks[number].text for number in numbers], question)
+            lengths = np.linalg.norm(vectors, axis=1)
+            for row in next(rank(vectors[:-1], vectors[-1:]))[:k].tolist():
+                score = float(vectors[row] @ vectors[-1] / (lengths[row] * lengths[-1]))
+                hits.append(Hit(numbers[row], score))
+        self.searches[question, k] = hits
 
 
 def chunkers(chunker: Chunker) -> Iterator[Chunker]:

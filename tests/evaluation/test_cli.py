@@ -121,6 +121,17 @@ def test_parameters_of_a_strategy_are_json_with_commas(folder: Path) -> None:
     assert second["metrics"]["recall"]["mean"] > 0
 
 
+def test_each_bad_question_is_told_in_a_line_of_its_own(folder: Path) -> None:
+    question = {"question": "Where?", "document": "docs/bakery.md", "references": ["nobody\nknows"]}
+    (folder / "bad.jsonl").write_text("{\n" + json.dumps(question))
+    result = run("docs", "-q", "bad.jsonl")
+    assert result.exit_code == 2
+    heading, first, second = result.stderr.splitlines()
+    assert heading == "Error: bad.jsonl: 2 lines cannot be used"
+    assert first.startswith("  line 1: not JSON: ")
+    assert second.startswith("  line 2: 'nobody\\nknows' is not in the document")
+
+
 def test_compare_without_questions_counts_faults(folder: Path) -> None:
     result = run("docs", "--html", "r.html")
     assert result.exit_code == 0, result.stderr
