@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    PortOption,
+    models_from_options,
+)
 from rag_splitters.cli.stored_index import check_is_index, open_index
 from rag_splitters.extras import needs
 
@@ -28,14 +33,10 @@ _INSTRUCTIONS = (
 def mcp(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],
     http: Annotated[
-        bool, typer.Option("--http", help="Serve streamable HTTP on 127.0.0.1, not stdio.")
+        bool,
+        typer.Option("--http", help="Serve streamable HTTP on 127.0.0.1 and --port, not stdio."),
     ] = False,
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, metavar="PORT", help="Port for --http; 0 for any free port."
-        ),
-    ] = 8000,
+    port: PortOption = 8000,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
 ) -> None:

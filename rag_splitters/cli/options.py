@@ -23,6 +23,33 @@ from rag_splitters.errors import InputError
 from rag_splitters.extras import install_command
 from rag_splitters.models.named import load_embeddings, load_llm
 
+
+def complete_strategy(beginning: str) -> list[str]:
+    """Return the names of strategies that begin so, for the completion in a shell."""
+    return [name for name in CATALOGUE if name.startswith(beginning.lower().replace("-", "_"))]
+
+
+StrategyOption = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="NAME",
+        help="Name of the strategy; see `rag-splitters strategies`.",
+        autocompletion=complete_strategy,
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; repeatable."
+    ),
+]
+HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+PortOption = Annotated[
+    int,
+    typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print the results as JSON lines, one object a line."),
@@ -57,11 +84,6 @@ _HINTS = {
     "llm": "pass --llm openai:gpt-4o-mini",
     "ner": "pass -p ner=en_core_web_sm",
 }
-
-
-def complete_strategy(beginning: str) -> list[str]:
-    """Return the names of strategies that begin so, for the completion in a shell."""
-    return [name for name in CATALOGUE if name.startswith(beginning.lower().replace("-", "_"))]
 
 
 def models_from_options(

@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, LlmOption
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    HostOption,
+    LlmOption,
+    PortOption,
+)
 from rag_splitters.cli.views import console
 from rag_splitters.reading.files import file_bytes
 
@@ -18,13 +24,8 @@ def play(
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Files to look at, besides three sample texts."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."
-        ),
-    ] = 8000,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,

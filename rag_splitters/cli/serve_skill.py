@@ -10,7 +10,11 @@ import typer
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
+    HostOption,
     LlmOption,
+    ParameterOption,
+    PortOption,
+    StrategyOption,
     chunker_from_options,
     models_from_options,
     read_parameters,
@@ -19,22 +23,10 @@ from rag_splitters.cli.views import console
 
 
 def serve_skill(
-    strategy: Annotated[
-        str, typer.Option("--strategy", "-s", help="Name of the strategy; see `strategies`.")
-    ] = "auto",
-    pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; repeatable."
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."
-        ),
-    ] = 8080,
+    strategy: StrategyOption = "auto",
+    pairs: ParameterOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
     max_bytes: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum size of a request in bytes.")
     ] = 64_000_000,

@@ -18,8 +18,9 @@ from rag_splitters.cli.options import (
     EmbeddingsOption,
     JsonOption,
     LlmOption,
+    ParameterOption,
+    StrategyOption,
     chunker_from_options,
-    complete_strategy,
     models_from_options,
     read_parameters,
 )
@@ -50,22 +51,8 @@ def split(
             help="Files and folders; - or nothing for standard input.",
         ),
     ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="NAME",
-            help="Name of the strategy; see `rag-splitters strategies`.",
-            autocompletion=complete_strategy,
-        ),
-    ] = "auto",
-    pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; repeatable."
-        ),
-    ] = None,
+    strategy: StrategyOption = "auto",
+    pairs: ParameterOption = None,
     chunk_size: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum chunk size, overlap included.")
     ] = None,
