@@ -158,7 +158,7 @@ def as_json(value: Any) -> Any:
 def with_size(name: str, parameters: Mapping[str, Any], key: str, size: Any) -> dict[str, Any]:
     """Return a strategy's parameters with a size, such as `chunk_size` or `length_function`.
 
-    A strategy without this size, such as titled, hybrid or modality, passes it on to the strategies
+    A strategy without this size, such as titled or hybrid, passes it on to the strategies
     inside it. If none of them has it, the parameters are returned as they are.
 
     Raises: ValueError if the strategy was given the size already.
