@@ -7,6 +7,7 @@ with --all, with an expression of markers (-m server), or if they are named one 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +25,10 @@ from tests.support.servers import (  # noqa: F401
 from tests.support.stores import open_store, place  # noqa: F401
 
 collect_ignore = ["data"]  # documents, some of which are Python
+
+# A shell lets its background jobs ignore Ctrl-C, and so would the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes depends on what else the machine does.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,7 +6,8 @@ A property takes all cases of a strategy through each text: making a text takes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 import pytest
@@ -22,12 +23,12 @@ from rag_splitters import CATALOGUE, Chunker, Span
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
 
-each_strategy = pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
+each_strategy = pytest.mark.parametrize("strategy", CASES)
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
-fewer = settings(max_examples=25)  # the chunker is under test above, here the adapter
-
+fewer = settings(max_examples=settings().max_examples // 3)
+fewest = settings(max_examples=settings().max_examples // 6 + 1)  # here the adapter is under test
 
 VIOLATIONS = (
     "The same passage again. The same passage again. The same passage again. ",
@@ -55,12 +56,19 @@ VIOLATIONS = (
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
+HARD_TEXTS = (VIOLATIONS[2], VIOLATIONS[4], "\ufeff# H\r\n\r\n" + "".join(VIOLATIONS[-3:]))
+"""The texts for the adapters, which add nothing of their own to most of what can go wrong."""
 
-def with_violations(test: Test) -> Test:
-    """The property test with every one of them as an explicit example."""
-    for text in VIOLATIONS:
-        test = example(text=text)(test)
-    return test
+
+def with_examples(texts: Iterable[str]) -> Callable[[Test], Test]:
+    """The property test with every one of the texts as an explicit example."""
+
+    def decorated(test: Test) -> Test:
+        for text in texts:
+            test = example(text=text)(test)
+        return test
+
+    return decorated
 
 
 def front_end(chunker: Chunker, module: object, suffix: str, **options: object) -> Any:
@@ -70,22 +78,36 @@ def front_end(chunker: Chunker, module: object, suffix: str, **options: object) 
     return getattr(module, name)(**parameters, **options)
 
 
+@cache
+def splitters(strategy: str) -> list[Any]:
+    """The text splitters of a strategy's cases."""
+    module = rag_splitters.langchain
+    return [front_end(chunker, module, "TextSplitter") for chunker in CASES[strategy]]
+
+
+@cache
+def parsers(strategy: str, **options: Any) -> list[Any]:
+    """The node parsers of a strategy's cases."""
+    module = rag_splitters.llama_index
+    return [front_end(each, module, "NodeParser", **options) for each in CASES[strategy]]
+
+
 @each_strategy
-@with_violations
+@with_examples(VIOLATIONS)
 @given(text=hostile_texts())
-def test_chunker_keeps_the_guarantees(cases: list[Chunker], text: str) -> None:
-    for chunker in cases:
+def test_chunker_keeps_the_guarantees(strategy: str, text: str) -> None:
+    for chunker in CASES[strategy]:
         check_chunker(chunker, text)
 
 
 @each_strategy
 @fewer
-@with_violations
+@with_examples(text for text in VIOLATIONS if "\n" in text)
 @given(text=hostile_texts())
-def test_line_breaks_of_any_kind_give_the_same_chunks(cases: list[Chunker], text: str) -> None:
+def test_line_breaks_of_any_kind_give_the_same_chunks(strategy: str, text: str) -> None:
     text = re.sub(r"\r\n?", "\n", text)
     other = text.replace("\n", "\r")
-    for chunker in cases:
+    for chunker in CASES[strategy]:
         spans = chunker.spans(text)
         if all(chunker.fits(span.text_of(other)) for span in spans):  # a token may be one more
             assert _cuts(chunker.spans(other)) == _cuts(spans)
@@ -101,35 +123,38 @@ def _cuts(spans: list[Span]) -> list[tuple[int, int, str]]:
 
 
 @each_strategy
-@fewer
-@with_violations
+@fewest
+@with_examples(HARD_TEXTS)
 @given(text=hostile_texts())
-def test_text_splitter_cuts_where_the_chunker_does(cases: list[Chunker], text: str) -> None:
-    for chunker in cases:
-        splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+def test_text_splitter_cuts_where_the_chunker_does(strategy: str, text: str) -> None:
+    for chunker, splitter in zip(CASES[strategy], splitters(strategy), strict=True):
         source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
         check_documents(source, splitter.split_documents([source]), chunker)
-        assert splitter.split_text(text) == [span.text_of(text) for span in chunker.spans(text)]
+        chunks = chunker.chunk(text)
+        assert splitter.split_text(text) == [chunk.text for chunk in chunks]
+        ids = [document.id for document in splitter.create_documents([text])]
+        assert ids == [chunk.id for chunk in chunks]
 
 
 @each_strategy
-@fewer
-@with_violations
+@fewest
+@with_examples(HARD_TEXTS)
 @given(text=hostile_texts())
-def test_node_parser_cuts_where_the_chunker_does(cases: list[Chunker], text: str) -> None:
-    for chunker in cases:
-        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser", count_metadata=False)
+def test_node_parser_cuts_where_the_chunker_does(strategy: str, text: str) -> None:
+    of_the_text = parsers(strategy, count_metadata=False)
+    for chunker, parser in zip(CASES[strategy], of_the_text, strict=True):
         source = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
         check_nodes(source, parser.get_nodes_from_documents([source]), chunker)
+        nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
+        assert [node.node_id for node in nodes] == [chunk.id for chunk in chunker.chunk(text)]
 
 
 @each_strategy
-@fewer
-@with_violations
+@fewest
+@with_examples(HARD_TEXTS)
 @given(text=hostile_texts())
-def test_nodes_fit_together_with_their_metadata(cases: list[Chunker], text: str) -> None:
-    for chunker in cases:
-        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
+def test_nodes_fit_together_with_their_metadata(strategy: str, text: str) -> None:
+    for chunker, parser in zip(CASES[strategy], parsers(strategy), strict=True):
         source = LlamaIndexDocument(text=text, metadata={"k": "v"}, id_="one")
         if not chunker.fits("k: v\n\n x"):
             with pytest.raises(ValueError, match="the metadata of document 'one' leaves no room"):
@@ -138,20 +163,6 @@ def test_nodes_fit_together_with_their_metadata(cases: list[Chunker], text: str)
         for node in parser.get_nodes_from_documents([source]):
             is_cluster = regex.fullmatch(r"\X", node.text, regex.DOTALL)
             assert chunker.fits(node.get_content(MetadataMode.EMBED)) or is_cluster
-
-
-@each_strategy
-@fewer
-@with_violations
-@given(text=hostile_texts(max_pieces=15))
-def test_ids_are_the_same_in_both_frameworks(cases: list[Chunker], text: str) -> None:
-    for chunker in cases:
-        splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
-        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
-        documents = splitter.create_documents([text])
-        nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
-        core = [chunk.id for chunk in chunker.chunk(text)]
-        assert [document.id for document in documents] == [node.node_id for node in nodes] == core
 
 
 def test_every_strategy_has_cases() -> None:
