@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Puts one fault at a time into the package, and reports those that no test notices.
 
-Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--own] [--workers 2]
+Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--calls FILE ...]
 
 A fault changes one operator, number, condition or argument. Every folder of the package gets some,
-large ones more. A fault is tried by the tests that are named after its module, then by those of its
-folder, then by all tests that run by default, unless --own ends after its folder. --part tries a
+large ones more. A first run of all tests that run by default records which functions each of them
+calls; --calls reads such a record instead (see record_calls.py). A fault is then tried by the tests
+that call its function, the most specific ones first, up to --seconds of their time. --part tries a
 share of the sample, so that several runs with the same seed try all of it. It works on a copy, so
 the checkout stays as it is. Exits with 1 if more than 15 % survive.
 """
@@ -14,22 +15,29 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import math
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SURVIVORS = 0.15
-SECONDS = 900  # a run of the tests that takes longer has met an endless loop
-TESTS_OF_FOLDER = {"": "contract", "parameters": "contract", "meaning": "chunkers", "web": "cli"}
-"""The folders of tests for folders of the package whose tests have another name."""
-NO_TESTS = 5  # how pytest exits if it finds no test
+SECONDS = 900  # tests that take longer wait for something that never happens
+OURS = ("rag_splitters", "tests")
+"""The packages that each process loads anew, because a fault may be in them."""
 SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -128,50 +136,136 @@ def sample(number: int, chance: random.Random, only: str) -> list[Fault]:
     return chance.sample(chosen, min(number, len(chosen)))
 
 
-def is_noticed(fault: Fault, copy: Path, options: argparse.Namespace) -> bool:
-    """Whether a test fails with the fault."""
+class RecordedTest(NamedTuple):
+    """A test, its seconds of CPU, and the functions that it calls, as `file:line`."""
+
+    name: str
+    seconds: float
+    functions: frozenset[str]
+
+
+def record(copy: Path, workers: str) -> list[Path]:
+    """Run the tests that run by default, and record which functions they call."""
+    path = copy / "calls"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "record_calls", "-n", workers]
+    environment = {**os.environ, "PYTHONPATH": f"{copy}:{copy}/.ci", "RECORDED_CALLS": str(path)}
+    subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, check=True)
+    return sorted(copy.glob("calls*"))
+
+
+def read_calls(paths: Iterable[Path]) -> list[RecordedTest]:
+    """Read what `record_calls` wrote; of two records of a test, the last counts."""
+    tests = {}
+    for path in paths:
+        functions: list[str] = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name, seconds, new, numbers = json.loads(line)
+            functions += new
+            called = frozenset(functions[number] for number in numbers)
+            tests[name] = RecordedTest(name, seconds, called)
+    return list(tests.values())
+
+
+def tests_of(fault: Fault, tests: Sequence[RecordedTest], most_seconds: float) -> list[str]:
+    """Choose the tests to run for a fault: those that call the fewest other functions come first.
+
+    Outside of functions a fault concerns all tests that call something in its file, and without
+    any record (a test may start a process) those that are named after the file.
+    """
+    path, number, _, _ = fault
+    file = path.relative_to(ROOT / "rag_splitters").as_posix()
+    function = _function_of(path, number + 1)
+    if function:
+        callers = [test for test in tests if f"{file}:{function}" in test.functions]
+    else:
+        callers = [test for test in tests if any(f.startswith(f"{file}:") for f in test.functions)]
+    if not callers:
+        name = f"/test_{path.stem.strip('_')}"
+        callers = [test for test in tests if name in test.name.partition("::")[0]]
+    chosen, seconds = [], 0.0
+    for test in sorted(callers, key=lambda test: (len(test.functions), test.seconds)):
+        if not chosen or seconds + test.seconds <= most_seconds:
+            chosen.append(test.name)
+            seconds += test.seconds
+    return chosen
+
+
+def _function_of(path: Path, line: int) -> int:
+    """Return the first line of the innermost function around a line, its decorators included."""
+    starts = [
+        min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body[0].lineno <= line <= (node.end_lineno or 0)
+    ]
+    return max(starts, default=0)
+
+
+def warm_up(copy: Path) -> None:
+    """Load what tests need of other packages, so that a process for each fault starts at once."""
+    os.chdir(copy)
+    sys.path[:] = [str(copy), *(each for each in sys.path if Path(each or ".").resolve() != ROOT)]
+    names = ("rag_splitters.langchain", "rag_splitters.llama_index", "tests.conftest", "chromadb")
+    for name in (*names, "tests.support.chat_doubles", "tests.support.front_ends", "sklearn"):
+        import_module(name)
+    for name in [each for each in sys.modules if each.partition(".")[0] in OURS]:
+        del sys.modules[name]
+
+
+class FirstFailure:
+    """A plugin that writes which test fails, or cannot be collected."""
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write the name of a test that fails."""
+        if report.failed:
+            os.write(self.pipe, f"{report.nodeid}\n".encode())
+
+
+def run_tests(tests: Sequence[str]) -> str:
+    """Run tests in a process of their own, and return the first that fails, or an empty string."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        signal.alarm(SECONDS)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
+        code = pytest.main([*options, *tests], plugins=[FirstFailure(writing)])
+        os._exit(code)
+    os.close(writing)
+    _, status = os.waitpid(process, 0)
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)  # what tests have started and not ended
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        failed = pipe.readline().strip()
+    if status == 0:
+        return ""
+    return failed or "no test can be collected, or they do not end"
+
+
+def first_to_notice(fault: Fault, copy: Path, tests: list[str]) -> str:
+    """Return the first test that fails with the fault and passes without it."""
     path, number, _, changed = fault
     target = copy / path.relative_to(ROOT)
-    source = target.read_text(encoding="utf-8")
-    lines = source.split("\n")
+    source = target.read_bytes()
+    lines = source.decode().split("\n")
     lines[number] = changed
-    target.write_text("\n".join(lines), encoding="utf-8")
-    try:
-        return not all(
-            passes(copy, tests, options.workers) for tests in rounds(target, copy, options)
-        )
-    finally:
-        target.write_text(source, encoding="utf-8")
-
-
-def rounds(target: Path, copy: Path, options: argparse.Namespace) -> Iterator[list[str]]:
-    """Yield the tests to run for a file, those that notice its faults most probably first."""
-    parts = target.relative_to(copy / "rag_splitters").parts
-    folder = parts[0] if len(parts) > 1 else ""
-    own = copy / "tests" / TESTS_OF_FOLDER.get(folder, folder)
-    yield [str(target), *map(str, sorted(own.rglob(f"test_{target.stem.strip('_')}*.py")))]
-    yield [str(own)]
-    if not options.own:
-        yield []
-
-
-def passes(copy: Path, tests: list[str], workers: str) -> bool:
-    """Whether the tests pass, up to the first that fails."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", workers]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        run = subprocess.run(
-            [*command, *tests],
-            cwd=copy,
-            env=environment,
-            timeout=SECONDS,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return run.returncode in (0, NO_TESTS)
+    while tests:
+        target.write_text("\n".join(lines), encoding="utf-8")
+        try:
+            failed = run_tests(tests)
+        finally:
+            target.write_bytes(source)
+        if failed not in tests or not run_tests([failed]):
+            return failed
+        tests = [test for test in tests if test != failed]
+    return ""
 
 
 def main() -> int:
@@ -181,25 +275,30 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", default="", help="one folder of the package")
     parser.add_argument("--part", default="1/1", help="which share of the sample to try: 2/5")
-    parser.add_argument("--own", action="store_true", help="run only the tests of a fault's folder")
-    parser.add_argument("--workers", default="auto", help="processes of pytest-xdist")
+    parser.add_argument("--calls", nargs="*", type=Path, default=[], help="records of the tests")
+    parser.add_argument("--seconds", type=float, default=60, help="of tests for each fault")
+    parser.add_argument("--workers", default="auto", help="processes of the recording run")
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     faults = sample(options.number, random.Random(options.seed), options.only)[part - 1 :: parts]
     print(f"{len(faults)} faults, seed {options.seed}", flush=True)
     survivors = 0
+    calls = [path.resolve() for path in options.calls]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         ignored = shutil.ignore_patterns(".git", ".venv", ".*cache*", "__pycache__")
         shutil.copytree(ROOT, copy, ignore=ignored)
+        os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1")
+        tests = read_calls(calls or record(copy, options.workers))
+        warm_up(copy)
         for count, fault in enumerate(faults, 1):
-            noticed = is_noticed(fault, copy, options)
-            survivors += not noticed
             path, number, line, changed = fault
-            if not noticed:
-                print(f"{path.relative_to(ROOT)}:{number + 1}")
-                print(f"  - {line.strip()}\n  + {changed.strip()}")
-            print(f"{count}: {survivors} survived", flush=True)
+            chosen = tests_of(fault, tests, options.seconds)
+            noticed = first_to_notice(fault, copy, chosen)
+            survivors += not noticed
+            print(f"{count}: {path.relative_to(ROOT)}:{number + 1}")
+            print(f"  - {line.strip()}\n  + {changed.strip()}")
+            print(f"  {noticed or f'SURVIVED {len(chosen)} tests'}", flush=True)
     print(f"{survivors} of {len(faults)} faults survived")
     return survivors > MOST_SURVIVORS * len(faults)
 

@@ -30,11 +30,13 @@ def _trace(frame: FrameType, event: str, argument: object) -> None:
 
 
 def pytest_configure() -> None:
+    """Begin to record."""
     threading.settrace(_trace)
     sys.settrace(_trace)
 
 
 def pytest_unconfigure() -> None:
+    """End before the interpreter does."""
     threading.settrace(None)  # type: ignore[arg-type]
     sys.settrace(None)
 

@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
@@ -204,8 +205,9 @@ def test_windows_are_joined_in_the_middle_of_their_overlaps() -> None:
     assert len(pieces(AgenticChunker(llm=lambda prompt: "1", window=20), text)) == 1
 
 
-@pytest.mark.parametrize("size", [2, 3, 9, 10, 11, 100])
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 11, 99, 100, 101, 190, 191, 1000])
+@given(st.integers(1, 1000), st.integers(2, 100))
+@example(101, 100)
+@example(1000, 2)
 def test_windows_decide_about_every_sentence_once(count: int, size: int) -> None:
     found = windows(count, size)
     decided = [index for w in found for index in range(w.decides_from, w.decides_to)]

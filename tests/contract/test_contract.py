@@ -17,11 +17,10 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.schema import MetadataMode
 
-import rag_splitters.langchain
-import rag_splitters.llama_index
 from rag_splitters import CATALOGUE, Chunker, Span
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
+from tests.support.forms import front_end
 
 each_strategy = pytest.mark.parametrize("strategy", CASES)
 
@@ -71,25 +70,16 @@ def with_examples(texts: Iterable[str]) -> Callable[[Test], Test]:
     return decorated
 
 
-def front_end(chunker: Chunker, module: object, suffix: str, **options: object) -> Any:
-    """The same strategy with the same parameters in a front end."""
-    name = type(chunker).__name__.removesuffix("Chunker") + suffix
-    parameters = {field: getattr(chunker, field) for field in type(chunker).model_fields}
-    return getattr(module, name)(**parameters, **options)
-
-
 @cache
 def splitters(strategy: str) -> list[Any]:
     """The text splitters of a strategy's cases."""
-    module = rag_splitters.langchain
-    return [front_end(chunker, module, "TextSplitter") for chunker in CASES[strategy]]
+    return [front_end(chunker, "langchain") for chunker in CASES[strategy]]
 
 
 @cache
 def parsers(strategy: str, **options: Any) -> list[Any]:
     """The node parsers of a strategy's cases."""
-    module = rag_splitters.llama_index
-    return [front_end(each, module, "NodeParser", **options) for each in CASES[strategy]]
+    return [front_end(chunker, "llama_index", **options) for chunker in CASES[strategy]]
 
 
 @each_strategy

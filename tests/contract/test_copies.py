@@ -10,44 +10,41 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
-import rag_splitters.langchain
-import rag_splitters.llama_index
 from rag_splitters import CATALOGUE, RecursiveChunker, SlidingWindowChunker
 from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
 from tests.support.cases import CASES
+from tests.support.forms import FRAMEWORKS, front_end
 
 
 def forms(name: str) -> list[Any]:
     case = CASES[name][0]
-    stem = "".join(part.capitalize() for part in name.split("_"))
-    splitter = getattr(rag_splitters.langchain, f"{stem}TextSplitter")
-    parser = getattr(rag_splitters.llama_index, f"{stem}NodeParser")
-    return [case, splitter(**case.__dict__), parser(**case.__dict__)]
+    return [case, *(front_end(case, framework) for framework in FRAMEWORKS)]
 
 
-FORMS = [form for name in CATALOGUE for form in forms(name)]
-every_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: type(form).__name__)
+every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
 
-@every_form
-def test_deep_copy_is_equal_and_independent(form: Any) -> None:
-    again = copy.deepcopy(form)
-    assert again == form
-    assert hash(again) == hash(form)
-    assert again is not form
+@every_strategy
+def test_deep_copy_is_equal_and_independent(name: str) -> None:
+    for form in forms(name):
+        again = copy.deepcopy(form)
+        assert again == form
+        assert hash(again) == hash(form)
+        assert again is not form
 
 
-@every_form
-def test_dump_is_validated(form: Any) -> None:
-    kind, models = type(form), {"embeddings", "llm", "ner", "segmenter", "length_function"}
-    passed_again = {name: getattr(form, name) for name in models & set(kind.model_fields)}
-    written = [form.model_dump(exclude=set(passed_again))]
-    if hasattr(form, "to_dict"):
-        written.append(form.to_dict())
-    for values in written:
-        assert kind.model_validate({**values, **passed_again}) == form
-        assert kind(**{**values, **passed_again}) == form
+@every_strategy
+def test_dump_is_validated(name: str) -> None:
+    for form in forms(name):
+        kind, models = type(form), {"embeddings", "llm", "ner", "segmenter", "length_function"}
+        passed_again = {name: getattr(form, name) for name in models & set(kind.model_fields)}
+        written = [form.model_dump(exclude=set(passed_again))]
+        if hasattr(form, "to_dict"):
+            written.append(form.to_dict())
+        for values in written:
+            assert kind.model_validate({**values, **passed_again}) == form
+            assert kind(**{**values, **passed_again}) == form
 
 
 def test_parser_differs_by_its_parameters() -> None:

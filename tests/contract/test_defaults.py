@@ -14,8 +14,8 @@ from langchain_text_splitters import TextSplitter
 from rag_splitters import CATALOGUE, Chunker, RecursiveChunker, SizedChunker
 from rag_splitters.chunkers.by_name import changed_parameters
 from rag_splitters.langchain import RecursiveTextSplitter
-from tests.contract.test_errors import classes, required
-from tests.support.cases import ALL, CASES
+from tests.support.cases import CASES
+from tests.support.forms import classes, required
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "defaults.md").read_text(encoding="utf-8")
 NAMES = [name for name in CATALOGUE if "chunk_size" in CATALOGUE[name].model_fields]
@@ -151,25 +151,24 @@ def test_sizes_are_those_of_llama_index(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("number", range(3), ids=["core", "langchain", "llama_index"])
-def test_a_size_alone_has_no_default_overlap(name: str, number: int) -> None:
-    kind: Any = classes(name)[number]
-    needed = required(CASES[name][0])
-    for size in (1, 10, 100, 5000):
-        chunker = kind(**needed, chunk_size=size)
-        chunker.check_parameters()
+def test_a_size_alone_has_no_default_overlap(name: str) -> None:
+    kinds: list[Any] = classes(name)
+    for kind in kinds:
         default = default_of(kind, "chunk_overlap")
-        assert chunker.chunk_overlap == (default if isinstance(default, float) else 0)
-    assert kind(**needed).chunk_overlap == default_of(kind, "chunk_overlap")
+        for size in (1, 5000):
+            chunker = kind(**required(name), chunk_size=size)
+            chunker.check_parameters()
+            assert chunker.chunk_overlap == (default if isinstance(default, float) else 0)
+        assert kind(**required(name)).chunk_overlap == default
 
 
-@pytest.mark.parametrize("chunker", [case for _, case in ALL], ids=[name for name, _ in ALL])
-def test_changed_parameters_give_the_same_front_end(chunker: Chunker) -> None:
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_changed_parameters_give_the_same_front_end(name: str) -> None:
     """The playground shows them as code to copy."""
-    name = next(name for name, kind in CATALOGUE.items() if kind is type(chunker))
-    for kind in classes(name):
-        built = kind(**changed_parameters(chunker, kind))
-        assert {name: built.__dict__[name] for name in chunker.__dict__} == chunker.__dict__
+    for chunker in CASES[name]:
+        for kind in classes(name):
+            built = kind(**changed_parameters(chunker, kind))
+            assert {name: built.__dict__[name] for name in chunker.__dict__} == chunker.__dict__
 
 
 def test_changed_parameters_hold_an_overlap_that_is_the_default_without_a_size() -> None:

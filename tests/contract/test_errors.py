@@ -14,7 +14,6 @@ import rag_splitters.llama_index
 from rag_splitters import (
     CATALOGUE,
     AgenticChunker,
-    Chunker,
     HybridChunker,
     ModalityChunker,
     RagSplittersError,
@@ -28,21 +27,9 @@ from rag_splitters import (
 from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation import compare
-from tests.support.cases import CASES
+from tests.support.forms import classes, required
 
-
-def classes(name: str) -> list[type[Chunker]]:
-    """The strategy's chunker, text splitter and node parser."""
-    stem = "".join(part.capitalize() for part in name.split("_"))
-    return [
-        CATALOGUE[name],
-        getattr(rag_splitters.langchain, f"{stem}TextSplitter"),
-        getattr(rag_splitters.llama_index, f"{stem}NodeParser"),
-    ]
-
-
-ALL = [(kind, CASES[name][0]) for name in CATALOGUE for kind in classes(name)]
-every_class = pytest.mark.parametrize(("kind", "case"), ALL, ids=[k.__name__ for k, _ in ALL])
+every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
 OBJECT = object()
 FOREIGN = ("pydantic", "validation error", "Input should", "Value error", "[type=", "permitted")
@@ -67,59 +54,58 @@ def messages(kind: Any, parameters: dict[str, Any]) -> list[str]:
     return [message_of(way) for way in ways]
 
 
-def required(case: Chunker) -> dict[str, Any]:
-    fields = type(case).model_fields
-    values = {name: getattr(case, name) for name, field in fields.items() if field.is_required()}
-    return {"keywords": ["word"]} if "keywords" in fields else values
+@every_strategy
+def test_unknown_parameter_names_the_nearest_one(name: str) -> None:
+    for kind in classes(name):
+        for field in kind.model_fields:
+            for message in messages(kind, {**required(name), f"{field}x": 1}):
+                start = f"{kind.__name__} got an unknown parameter '{field}x': did you mean "
+                assert message == f"{start}{field!r}?"
+        for message in messages(kind, {**required(name), "qqqqq": 1}):
+            names = ", ".join(kind.model_fields)
+            assert (
+                message
+                == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
+            )
 
 
-@every_class
-def test_unknown_parameter_names_the_nearest_one(kind: Any, case: Chunker) -> None:
-    for field in kind.model_fields:
-        for message in messages(kind, {**required(case), f"{field}x": 1}):
-            start = f"{kind.__name__} got an unknown parameter '{field}x': did you mean "
-            assert message == f"{start}{field!r}?"
-    for message in messages(kind, {**required(case), "qqqqq": 1}):
-        names = ", ".join(kind.model_fields)
-        assert (
-            message
-            == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
-        )
-
-
-@every_class
-def test_wrong_type_names_the_parameter(kind: Any, case: Chunker) -> None:
-    names = set(kind.model_fields) - {"callback_manager"}  # which is LlamaIndex's own
-    for field in names & set(CATALOGUE_FIELDS):
-        for message in messages(kind, {**required(case), field: OBJECT}):
-            assert field in message, message
-            assert "must be" in message, message
+@every_strategy
+def test_wrong_type_names_the_parameter(name: str) -> None:
+    for kind in classes(name):
+        names = set(kind.model_fields) - {"callback_manager"}  # which is LlamaIndex's own
+        for field in names & set(CATALOGUE_FIELDS):
+            for message in messages(kind, {**required(name), field: OBJECT}):
+                assert field in message, message
+                assert "must be" in message, message
 
 
 CATALOGUE_FIELDS = {field for kind in CATALOGUE.values() for field in kind.model_fields}
 
 
-@every_class
-def test_wrong_range_names_the_parameter_and_the_value(kind: Any, case: Chunker) -> None:
-    for field in {"chunk_size", "rows_per_chunk", "window"} & set(kind.model_fields):
-        for message in messages(kind, {**required(case), field: -7}):
-            assert message.startswith(f"{field} must be ")
-            assert message.endswith("got -7")
+@every_strategy
+def test_wrong_range_names_the_parameter_and_the_value(name: str) -> None:
+    for kind in classes(name):
+        for field in {"chunk_size", "rows_per_chunk", "window"} & set(kind.model_fields):
+            for message in messages(kind, {**required(name), field: -7}):
+                assert message.startswith(f"{field} must be ")
+                assert message.endswith("got -7")
 
 
-@every_class
-def test_text_that_is_no_string_is_an_error(kind: Any, case: Chunker) -> None:
-    for value, shown in ((None, "NoneType: None"), (b"text", "bytes: b'text'")):
-        with pytest.raises(TypeError, match=f"the text must be a string, got {shown}"):
-            kind(**required(case)).chunk(value)
+@every_strategy
+def test_text_that_is_no_string_is_an_error(name: str) -> None:
+    for kind in classes(name):
+        for value, shown in ((None, "NoneType: None"), (b"text", "bytes: b'text'")):
+            with pytest.raises(TypeError, match=f"the text must be a string, got {shown}"):
+                kind(**required(name)).chunk(value)
 
 
-@every_class
-def test_missing_parameter_is_named(kind: Any, case: Chunker) -> None:
-    for field in kind.model_fields:
-        if kind.model_fields[field].is_required():
-            for message in messages(kind, {}):
-                assert message == f"{kind.__name__} needs the parameter {field!r}"
+@every_strategy
+def test_missing_parameter_is_named(name: str) -> None:
+    for kind in classes(name):
+        for field in kind.model_fields:
+            if kind.model_fields[field].is_required():
+                for message in messages(kind, {}):
+                    assert message == f"{kind.__name__} needs the parameter {field!r}"
 
 
 NESTED = 'a chunker or {"strategy": name, ...}'
@@ -232,7 +218,7 @@ def test_signature_is_clean() -> None:
     assert str(inspect.signature(Lines)).startswith(
         r"(separator: str = '\n', chunk_size: int = 1000, *, chunk_overlap: int | float = 0, "
     )
-    for kind, _ in ALL:
+    for kind in (kind for name in CATALOGUE for kind in classes(name)):
         signature = str(inspect.signature(kind))
         assert "Annotated" not in signature.replace("Sequence[typing.Annotated", "")
         assert "args" not in signature

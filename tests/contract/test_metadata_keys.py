@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document, MetadataMode
 
-import rag_splitters.langchain
-import rag_splitters.llama_index
-from rag_splitters import CATALOGUE, Chunker
+from rag_splitters import CATALOGUE
 from rag_splitters.langchain import (
     ContentAwareTextSplitter,
     HierarchicalTextSplitter,
@@ -20,6 +17,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import ContextualNodeParser, RecursiveNodeParser
 from tests.support.cases import CASES
+from tests.support.forms import front_end
 
 TEXT = "# Tea\n\nTea is old. Tea is hot.\n\n# Milk\n\n```python\nprint(1)\n```\n\nMilk is white."
 OURS = {
@@ -30,16 +28,9 @@ OURS = {
 every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
 
-def front_end(name: str, framework: str) -> Any:
-    case: Chunker = CASES[name][0]
-    stem = "".join(part.capitalize() for part in name.split("_"))
-    suffix = {"langchain": "TextSplitter", "llama_index": "NodeParser"}[framework]
-    return getattr(getattr(rag_splitters, framework), stem + suffix)(**case.__dict__)
-
-
 @every_strategy
 def test_langchain_keeps_the_keys_of_the_user(name: str) -> None:
-    splitter = front_end(name, "langchain")
+    splitter = front_end(CASES[name][0], "langchain")
     document = LangChainDocument(page_content=TEXT, metadata=dict(OURS))
     ways = [
         splitter.split_documents([document]),
@@ -57,7 +48,7 @@ def test_langchain_keeps_the_keys_of_the_user(name: str) -> None:
 
 @every_strategy
 def test_llama_index_keeps_the_keys_of_the_user(name: str) -> None:
-    parser = front_end(name, "llama_index")
+    parser = front_end(CASES[name][0], "llama_index")
     parser.count_metadata = False
     document = Document(text=TEXT, metadata=dict(OURS))
     nodes = IngestionPipeline(transformations=[parser]).run(documents=[document])

@@ -17,7 +17,7 @@ import rag_splitters.llama_index
 from rag_splitters import Chunker, RecursiveChunker, SemanticChunker, SentenceChunker
 from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.ray import split_dataset
-from tests.contract.test_contract import front_end
+from tests.support.forms import front_end
 from tests.support.tables import (
     DOCUMENTS,
     RAIN,
@@ -68,7 +68,7 @@ def blocks(ray: Any, documents: list[Given], count: int) -> Any:
 @pytest.mark.parametrize("name", WITHOUT_MODEL)
 def test_dataset_has_the_chunks_of_the_front_ends(ray: Any, name: str) -> None:
     chunker = WITHOUT_MODEL[name]
-    splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+    splitter = front_end(chunker, "langchain")
     dataset = blocks(ray, DOCUMENTS, 1 + len(name) % 4)
     chunks = split_dataset(dataset, TableSplitter(chunker, id_column="key", batch_size=3))
     assert by_chunk(of_rows(chunks.take_all())) == by_chunk(expected(splitter))

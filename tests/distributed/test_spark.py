@@ -17,7 +17,7 @@ import rag_splitters.langchain
 from rag_splitters import RecursiveChunker, SemanticChunker, SentenceChunker
 from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.spark import split_dataframe
-from tests.contract.test_contract import front_end
+from tests.support.forms import front_end
 from tests.support.tables import (
     DOCUMENTS,
     RAIN,
@@ -79,7 +79,7 @@ def test_dataframe_has_the_chunks_of_the_front_ends(spark: Any) -> None:
     for row in rows_of(reduce(lambda one, other: one.unionByName(other), frames)):
         found[row.pop("strategy")].append(row)
     for name, chunker in WITHOUT_MODEL.items():
-        splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+        splitter = front_end(chunker, "langchain")
         assert by_chunk(of_rows(found[name])) == by_chunk(expected(splitter)), name
 
 
@@ -179,7 +179,7 @@ def test_large_strings_are_read_and_written(spark: Any) -> None:
     spark.conf.set(name, "true")
     try:
         chunks = split_dataframe(frame(spark, DOCUMENTS), TableSplitter(SENTENCES, id_column="key"))
-        splitter = front_end(SENTENCES, rag_splitters.langchain, "TextSplitter")
+        splitter = front_end(SENTENCES, "langchain")
         assert by_chunk(of_rows(rows_of(chunks))) == by_chunk(expected(splitter))
     finally:
         spark.conf.unset(name)

@@ -32,8 +32,8 @@ from rag_splitters import (
 from rag_splitters.distributed import TableSplitter, columns, splitter
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.surrogates import without_surrogates
-from tests.contract.test_contract import front_end
-from tests.support.cases import ALL
+from tests.support.cases import CASES
+from tests.support.forms import front_end
 from tests.support.tables import (
     DOCUMENTS,
     RAIN,
@@ -61,27 +61,27 @@ documents = st.lists(
     ),
     max_size=4,
 )
-fewer = settings(max_examples=20)
+fewer = settings(max_examples=6)
 
 
 # The same as the front ends
 
 
-@pytest.mark.parametrize("chunker", [case for _, case in ALL], ids=[name for name, _ in ALL])
+@pytest.mark.parametrize("strategy", CASES)
 @fewer
 @given(documents=documents, batch_size=st.integers(1, 5), cut=st.integers(0, 4))
 def test_table_has_the_chunks_of_the_front_ends(
-    chunker: Chunker, documents: list[Given], batch_size: int, cut: int
+    strategy: str, documents: list[Given], batch_size: int, cut: int
 ) -> None:
     """Whatever the batches, and however the table lies in memory."""
-    splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
     whole = table_of(documents)
     given = pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])
-    splitting = TableSplitter(chunker, id_column="key", batch_size=batch_size)
-    chunks = splitting.split_table(given)
-    assert chunks.schema == splitting.output_schema(given.schema)
-    assert of_rows(chunks.to_pylist()) == expected(splitter, documents)
-    chunks.validate(full=True)
+    for chunker in CASES[strategy]:
+        splitting = TableSplitter(chunker, id_column="key", batch_size=batch_size)
+        chunks = splitting.split_table(given)
+        assert chunks.schema == splitting.output_schema(given.schema)
+        assert of_rows(chunks.to_pylist()) == expected(front_end(chunker, "langchain"), documents)
+        chunks.validate(full=True)
 
 
 @pytest.mark.parametrize("module", ["langchain", "llama_index"])
@@ -153,7 +153,8 @@ def test_rows_with_one_id_and_text_have_the_same_ids_wherever_they_stand() -> No
 
 def test_chunks_have_the_same_columns_whatever_the_strategy() -> None:
     given = table_of(DOCUMENTS)
-    schemas = {TableSplitter(chunker).output_schema(given.schema) for _, chunker in ALL}
+    chunkers = [chunker for cases in CASES.values() for chunker in cases]
+    schemas = {TableSplitter(chunker).output_schema(given.schema) for chunker in chunkers}
     assert len(schemas) == 1
     assert schemas.pop().names == [*CHUNKS, "key", "title", "page"]
 
@@ -511,9 +512,9 @@ def test_splitter_is_unpickled_once_in_a_process(tmp_path: Any) -> None:
     assert NotedEmbeddings(tmp_path).noted("loads") == [str(os.getpid())]
 
 
-@pytest.mark.parametrize("chunker", [case for _, case in ALL], ids=[name for name, _ in ALL])
-def test_splitter_survives_pickling(chunker: Chunker) -> None:
-    splitting = TableSplitter(chunker, id_column="key", metadata_columns=["page"])
+@pytest.mark.parametrize("strategy", CASES)
+def test_splitter_survives_pickling(strategy: str) -> None:
+    splitting = TableSplitter(CASES[strategy][-1], id_column="key", metadata_columns=["page"])
     again = pickle.loads(pickle.dumps(splitting))
     given = table_of(DOCUMENTS[:3])
     assert again.split_table(given).equals(splitting.split_table(given))

@@ -26,8 +26,6 @@ from rag_splitters import ParagraphChunker, RecursiveChunker
 from rag_splitters.langchain import (
     FixedSizeTextSplitter,
     HybridTextSplitter,
-    KeywordTextSplitter,
-    PageTextSplitter,
     ParagraphTextSplitter,
     RecursiveTextSplitter,
     SentenceTextSplitter,
@@ -71,19 +69,15 @@ def bpe_tokenizer() -> Tokenizer:
 
 
 def splitters() -> list[Any]:
-    """One splitter of every strategy, small enough to cut `STORY` into several chunks."""
+    """Splitters of every kind, small enough to cut `STORY` into several chunks.
+
+    The one of plain slices, of overlapping windows, of rewritten chunks, and of nested strategies.
+    """
     made = [
-        FixedSizeTextSplitter(chunk_size=50),
         HybridTextSplitter(stages=(ParagraphChunker(), RecursiveChunker(chunk_size=40))),
-        KeywordTextSplitter(keywords=("#",), chunk_size=80),
-        PageTextSplitter(chunk_size=60, chunk_overlap=10),
-        ParagraphTextSplitter(chunk_size=90),
         RecursiveTextSplitter(chunk_size=50, chunk_overlap=10),
-        SentenceTextSplitter(chunk_size=60, overlap_sentences=1),
-        SeparatorTextSplitter(chunk_size=None),
         SlidingWindowTextSplitter(chunk_size=8, chunk_overlap=2, length_function="words"),
         TitledTextSplitter(chunker=RecursiveChunker(chunk_size=60)),
-        TokenTextSplitter(chunk_size=12, chunk_overlap=3),
     ]
     return [pytest.param(splitter, id=type(splitter).__name__) for splitter in made]
 
@@ -94,8 +88,10 @@ every_splitter = pytest.mark.parametrize("splitter", splitters())
 # Positions
 
 
-@pytest.mark.parametrize("overlap", [0, 2, 5, 0.25])
-@pytest.mark.parametrize("unit", ["characters", "words", "tokens", letters, "bpe"])
+@pytest.mark.parametrize(
+    ("unit", "overlap"),
+    [("characters", 0), ("words", 2), ("tokens", 5), (letters, 0.25), ("bpe", 2)],
+)
 @pytest.mark.parametrize(
     "kind", [RecursiveTextSplitter, SentenceTextSplitter, FixedSizeTextSplitter]
 )

@@ -217,16 +217,17 @@ def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
     return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
 
 
-def slow_but(name: Any, names: Iterable[Any]) -> list[Any]:
-    """One case for the tests that run by default, and the others with --all."""
-    return [each if each == name else pytest.param(each, marks=pytest.mark.slow) for each in names]
+def each_once(names: Iterable[str]) -> Any:
+    """Each client in one of the two ways, and OpenAI's in both; only that one by default."""
+    ways = [("openai", True), ("openai", False)]
+    ways += [(name, bool(number % 2)) for number, name in enumerate(names) if name != "openai"]
+    return pytest.mark.parametrize(
+        ("kind", "is_async"),
+        [ways[0], *(pytest.param(*way, marks=pytest.mark.slow) for way in ways[1:])],
+    )
 
 
-every_chat = pytest.mark.parametrize("kind", slow_but("openai", CHATS))
-every_embedding = pytest.mark.parametrize("kind", slow_but("openai", EMBEDDINGS))
-both_ways = pytest.mark.parametrize(
-    "is_async", slow_but(True, [False, True]), ids=["sync", "async"]
-)
+every_chat, every_embedding = each_once(CHATS), each_once(EMBEDDINGS)
 
 
 def spans_of_words() -> list[list[Span]]:
@@ -236,7 +237,6 @@ def spans_of_words() -> list[list[Span]]:
 
 @pytest.mark.parametrize("fault", PASSING)
 @every_chat
-@both_ways
 def test_chat_recovers_from_a_passing_fault(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -247,7 +247,6 @@ def test_chat_recovers_from_a_passing_fault(
 
 @pytest.mark.parametrize("fault", FATAL)
 @every_chat
-@both_ways
 def test_chat_stops_at_once_where_all_would_fail(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -264,7 +263,6 @@ def test_chat_stops_at_once_where_all_would_fail(
 
 @pytest.mark.parametrize("fault", CHAT_FAULTS)
 @every_chat
-@both_ways
 def test_chat_loses_nothing_to_one_bad_document(
     kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -287,7 +285,6 @@ def test_chat_loses_nothing_to_one_bad_document(
 
 
 @every_chat
-@both_ways
 def test_chat_goes_on_and_reports(
     kind: str, is_async: bool, server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -321,7 +318,6 @@ def split_long(chunker: Any, is_async: bool) -> list[list[Span]]:
 
 @pytest.mark.parametrize("fault", PASSING)
 @every_embedding
-@both_ways
 def test_embedding_recovers_from_a_passing_fault(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -332,7 +328,6 @@ def test_embedding_recovers_from_a_passing_fault(
 
 @pytest.mark.parametrize("fault", FATAL)
 @every_embedding
-@both_ways
 def test_embedding_stops_at_once_where_all_would_fail(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -361,7 +356,6 @@ def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
 
 @pytest.mark.parametrize("fault", EMBEDDING_FAULTS)
 @every_embedding
-@both_ways
 def test_embedding_finds_the_bad_text_and_keeps_the_others(
     kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -10,8 +10,8 @@ import gzip
 import html
 import json
 import re
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from rag_splitters.structure.html.text import strip_tags
 from rag_splitters.structure.html.tree import Tag, parse_html
 from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.testing import hostile_texts
+from tests.support.counting import count_calls
 
 hostile = settings(suppress_health_check=list(HealthCheck))
 SPEC = json.loads(
@@ -349,30 +350,13 @@ PATHOLOGICAL = [
 ]
 
 
-@pytest.mark.parametrize(("format", "piece"), PATHOLOGICAL)
-def test_work_grows_linearly(format: str, piece: str) -> None:
-    """Counts the lines of Python that run: four times the text, no more than six times the work."""
-    count = 400
-    short, long = (work_of(piece * (count * times), format) for times in (1, 4))
-    assert long < 6 * short + 5000, (short, long)
-
-
-def work_of(text: str, format: str) -> int:
-    """How many function calls reading the blocks of a text takes."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    read_blocks("# x", format)
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        read_blocks(text, format)
-    finally:
-        sys.setprofile(before)
-    return calls
+def test_work_grows_linearly() -> None:
+    """Four times the text takes no more than six times the function calls."""
+    for kind, piece in PATHOLOGICAL:
+        read_blocks("# x", kind)
+        texts = (piece * (400 * times) for times in (1, 4))
+        few, many = (count_calls(partial(read_blocks, text, kind)) for text in texts)
+        assert many < 6 * few + 5000, (kind, piece, few, many)
 
 
 @pytest.mark.parametrize("mark", [">", "- ", "> - ", "1. "])

@@ -209,14 +209,11 @@ def test_outline_of_markdown_has_the_headings_among_its_blocks(lines: list[str])
     assert shown == blocks
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/golden/*.md")]),
-    ids=str,
-)
-def test_outline_of_real_markdown_has_the_headings_among_its_blocks(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert outline_headings(text) == block_headings(text)
+def test_outline_of_real_markdown_has_the_headings_among_its_blocks() -> None:
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/golden/*.md")]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    assert len(texts) > 90
+    assert [text for text in texts if outline_headings(text) != block_headings(text)] == []
 
 
 NOTE = "---\ntitle: x\nauthor: y\n---\n\n" + "Boil **water** and wait. " * 20 + "[More](a.html).\n"

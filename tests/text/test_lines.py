@@ -103,15 +103,16 @@ def test_there_are_thirty_marks() -> None:
     assert len(MARKS) >= 30
 
 
-@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
 @pytest.mark.parametrize("width", [0, 70], ids=["long lines", "wrapped"])
 @pytest.mark.parametrize("chunker", STRATEGIES, ids=NAMES)
-def test_items_that_fit_are_not_cut(chunker: Chunker, width: int, marks: tuple[str, ...]) -> None:
-    items = items_of(marks, width)
-    text = f"{SENTENCES[0]} {SENTENCES[1]}\n\n" + "\n".join(items) + f"\n\n{SENTENCES[2]}"
-    chunks = [chunk.text for chunk in chunker.chunk(text)]
-    cut = [item for item in items if not any(item in chunk for chunk in chunks)]
-    assert cut == [], chunks
+def test_items_that_fit_are_not_cut(chunker: Chunker, width: int) -> None:
+    cut = []
+    for marks in MARKS.values():
+        items = items_of(marks, width)
+        text = f"{SENTENCES[0]} {SENTENCES[1]}\n\n" + "\n".join(items) + f"\n\n{SENTENCES[2]}"
+        chunks = [chunk.text for chunk in chunker.chunk(text)]
+        cut += [item for item in items if not any(item in chunk for chunk in chunks)]
+    assert cut == []
 
 
 @pytest.mark.parametrize("heading", ["Chapter 3", "Article IV: Rent", "Section 2.1"])

@@ -6,12 +6,9 @@ ruff; see pyproject.toml.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-import sys
-from contextlib import suppress
-from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -20,91 +17,63 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import rag_splitters
-import rag_splitters.langchain
-import rag_splitters.llama_index
 from rag_splitters import CATALOGUE
 from rag_splitters.parameters.descriptions import field_descriptions
+from tests.support.forms import FRAMEWORKS, front_end_class
 from tests.support.processes import run_python
 
 PACKAGE = Path(rag_splitters.__file__).parent
 
-every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
-FRONT_ENDS = {"langchain": "TextSplitter", "llama_index": "NodeParser"}
-
-
-@lru_cache
-def tree(path: Path) -> ast.Module:
-    text = path.read_text(encoding="utf-8")
-    with suppress(SystemError):  # CPython 3.11, if garbage is collected meanwhile (gh-106905)
-        return ast.parse(text)
-    return ast.parse(text)
-
-
-# The catalogue
-
-
-def camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-@every_strategy
-def test_catalogue_names_the_class_and_the_file(name: str) -> None:
-    chunker = CATALOGUE[name]
-    assert chunker.__name__ == f"{camel(name)}Chunker"
-    assert chunker.__module__ == f"rag_splitters.chunkers.{name}"
-    assert (PACKAGE / "chunkers" / f"{name}.py").exists()
-    for module in (rag_splitters, rag_splitters.chunkers):
-        assert chunker.__name__ in module.__all__
-        assert getattr(module, chunker.__name__) is chunker
+def test_catalogue_names_the_class_the_file_and_the_front_ends() -> None:
+    for name, chunker in CATALOGUE.items():
+        stem = "".join(part.capitalize() for part in name.split("_"))
+        assert chunker.__name__ == f"{stem}Chunker"
+        assert chunker.__module__ == f"rag_splitters.chunkers.{name}"
+        for module in (rag_splitters, rag_splitters.chunkers):
+            assert chunker.__name__ in module.__all__
+            assert getattr(module, chunker.__name__) is chunker
+        for framework, suffix in FRAMEWORKS.items():
+            module = getattr(rag_splitters, framework)
+            front_end = front_end_class(name, framework)
+            assert front_end.__name__ in module.__all__
+            assert issubclass(front_end, chunker)
+            assert issubclass(front_end, getattr(module, f"Chunker{suffix}"))
 
 
 def test_catalogue_has_every_chunker_of_the_package() -> None:
     """No strategy is written and then forgotten."""
-    defined = {
-        f"{path.stem}: {node.name}"
+    forgotten = {
+        each.__qualname__
         for path in (PACKAGE / "chunkers").glob("*.py")
-        for node in tree(path).body
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Chunker")
-    }
-    known = {f"{name}: {chunker.__name__}" for name, chunker in CATALOGUE.items()}
-    assert sorted(defined - known) == []
+        for each in vars(import_module(f"rag_splitters.chunkers.{path.stem}")).values()
+        if inspect.isclass(each) and each.__name__.endswith("Chunker")
+        if each.__module__.startswith("rag_splitters.chunkers.")
+    } - {chunker.__name__ for chunker in CATALOGUE.values()}
+    assert forgotten == set()
 
 
-@every_strategy
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_catalogue_has_every_strategy_in_both_front_ends(name: str, front_end: str) -> None:
-    suffix, stem = FRONT_ENDS[front_end], camel(name)
-    module = sys.modules[f"rag_splitters.{front_end}"]
-    kind = getattr(module, stem + suffix)
-    assert stem + suffix in module.__all__
-    assert issubclass(kind, CATALOGUE[name])
-    assert issubclass(kind, getattr(module, f"Chunker{suffix}"))
-    assert inspect.getdoc(kind)
-
-
-@every_strategy
-def test_catalogue_docstring_has_every_part(name: str) -> None:
-    chunker = CATALOGUE[name]
-    text = inspect.getdoc(chunker) or ""
-    first = text.partition("\n\n")[0]
-    wanted = {
-        "a first line that ends with a full stop": "\n" not in first and first.endswith("."),
-        "when to use it ('Use it ...' or 'The strategy for ...')": bool(
-            re.search(r"Use it|The strategy for", " ".join(text.split()))
-        ),
-        "a paragraph 'Raises ...'": re.search(r"^Raises:? \w", text, re.MULTILINE) is not None,
-        "an example": f">>> {''}" in text,
-        "its own text": text != inspect.getdoc(chunker.__mro__[1]),
-    }
-    assert [part for part, is_there in wanted.items() if not is_there] == []
+def test_docstrings_of_strategies_have_every_part() -> None:
+    lacking = []
+    for chunker in CATALOGUE.values():
+        text = inspect.getdoc(chunker) or ""
+        first = text.partition("\n\n")[0]
+        parts = {
+            "a first line that ends with a full stop": "\n" not in first and first.endswith("."),
+            "when to use it": re.search(r"Use it|The strategy for", " ".join(text.split())),
+            "what it raises": re.search(r"^Raises:? \w", text, re.MULTILINE),
+            "an example": f">>> {''}" in text,
+            "its own text": text != inspect.getdoc(chunker.__mro__[1]),
+        }
+        lacking += [f"{chunker.__name__}: {part}" for part, found in parts.items() if not found]
+    assert lacking == []
 
 
 def test_every_parameter_is_described() -> None:
     """In a whole sentence, which `help()`, the command line and the playground show."""
     front_ends = [
-        getattr(sys.modules[f"rag_splitters.{front_end}"], f"Chunker{suffix}")
-        for front_end, suffix in FRONT_ENDS.items()
+        getattr(getattr(rag_splitters, framework), f"Chunker{suffix}")
+        for framework, suffix in FRAMEWORKS.items()
     ]
     assert [
         f"{kind.__name__}.{name}"
