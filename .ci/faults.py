@@ -35,7 +35,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SURVIVORS = 0.15
-SECONDS = 900  # tests that take longer wait for something that never happens
+SECONDS = 300  # tests that take longer wait for something that never happens
 OURS = ("rag_splitters", "tests")
 """The packages that each process loads anew, because a fault may be in them."""
 SWAPS: dict[type[ast.AST], tuple[str, str]] = {
@@ -166,8 +166,12 @@ def read_calls(paths: Iterable[Path]) -> list[RecordedTest]:
     return list(tests.values())
 
 
-def tests_of(fault: Fault, tests: Sequence[RecordedTest], most_seconds: float) -> list[str]:
-    """Choose the tests to run for a fault: those that call the fewest other functions come first.
+def tests_of(
+    fault: Fault, tests: Sequence[RecordedTest], most_seconds: float
+) -> tuple[list[str], float]:
+    """Choose the tests to run for a fault, and say how many seconds of CPU they take.
+
+    Those that call the fewest other functions come first.
 
     Outside of functions a fault concerns all tests that call something in its file, and without
     any record (a test may start a process) those that are named after the file.
@@ -187,7 +191,7 @@ def tests_of(fault: Fault, tests: Sequence[RecordedTest], most_seconds: float) -
         if not chosen or seconds + test.seconds <= most_seconds:
             chosen.append(test.name)
             seconds += test.seconds
-    return chosen
+    return chosen, seconds
 
 
 def _function_of(path: Path, line: int) -> int:
@@ -224,13 +228,17 @@ class FirstFailure:
             os.write(self.pipe, f"{report.nodeid}\n".encode())
 
 
-def run_tests(tests: Sequence[str]) -> str:
-    """Run tests in a process of their own, and return the first that fails, or an empty string."""
+def run_tests(tests: Sequence[str], seconds: float) -> str:
+    """Run tests in a process of their own, and return the first that fails, or an empty string.
+
+    They take some seconds of CPU; with ten times as much they have met an endless loop.
+    """
+    limit = int(60 + 10 * seconds)
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         signal.alarm(SECONDS)
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
@@ -249,7 +257,7 @@ def run_tests(tests: Sequence[str]) -> str:
     return failed or "no test can be collected, or they do not end"
 
 
-def first_to_notice(fault: Fault, copy: Path, tests: list[str]) -> str:
+def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) -> str:
     """Return the first test that fails with the fault and passes without it."""
     path, number, _, changed = fault
     target = copy / path.relative_to(ROOT)
@@ -259,10 +267,10 @@ def first_to_notice(fault: Fault, copy: Path, tests: list[str]) -> str:
     while tests:
         target.write_text("\n".join(lines), encoding="utf-8")
         try:
-            failed = run_tests(tests)
+            failed = run_tests(tests, seconds)
         finally:
             target.write_bytes(source)
-        if failed not in tests or not run_tests([failed]):
+        if failed not in tests or not run_tests([failed], seconds):
             return failed
         tests = [test for test in tests if test != failed]
     return ""
@@ -293,8 +301,8 @@ def main() -> int:
         warm_up(copy)
         for count, fault in enumerate(faults, 1):
             path, number, line, changed = fault
-            chosen = tests_of(fault, tests, options.seconds)
-            noticed = first_to_notice(fault, copy, chosen)
+            chosen, seconds = tests_of(fault, tests, options.seconds)
+            noticed = first_to_notice(fault, copy, chosen, seconds)
             survivors += not noticed
             print(f"{count}: {path.relative_to(ROOT)}:{number + 1}")
             print(f"  - {line.strip()}\n  + {changed.strip()}")

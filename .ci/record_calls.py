@@ -68,7 +68,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if code.co_filename.startswith(_PACKAGE)
     )
     new = [name for name in dict.fromkeys(names) if name not in _numbers]
-    _numbers.update((name, len(_numbers) + count) for count, name in enumerate(new))
+    for name in new:
+        _numbers[name] = len(_numbers)
     line = [item.nodeid, round(seconds, 3), new, sorted({_numbers[name] for name in names})]
     path = os.environ["RECORDED_CALLS"] + os.environ.get("PYTEST_XDIST_WORKER", "")
     with open(path, "a", encoding="utf-8") as file:
