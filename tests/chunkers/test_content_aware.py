@@ -159,7 +159,7 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
         assert not visible or any(covered[start:end])
 
 
-@pytest.mark.parametrize("case", [{}, {"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}])
+@pytest.mark.parametrize("case", [{"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}])
 def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
     for each in EXAMPLES:
         check_chunker(ContentAwareChunker(format="markdown", **case), each["markdown"])

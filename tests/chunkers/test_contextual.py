@@ -57,9 +57,14 @@ INNER = [
 ]
 
 
-@pytest.mark.parametrize("count", [False, True])
-@pytest.mark.parametrize("llm", [None, about], ids=["headings", "model"])
-@pytest.mark.parametrize("inner", INNER, ids=range(len(INNER)))
+@pytest.mark.parametrize(
+    ("inner", "llm", "count"),
+    [
+        (inner, llm, (number + bool(llm)) % 2 == 1)
+        for number, inner in enumerate(INNER)
+        for llm in (None, about)
+    ],
+)
 @given(text=hostile_texts())
 def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text: str) -> None:
     chunker = ContextualChunker(chunker=inner, llm=llm, count_context=count, document_window=50)

@@ -854,10 +854,14 @@ def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
-@pytest.mark.parametrize("program", ["module", "script"])
 @pytest.mark.parametrize(
-    ("module", "args"),
-    [("pydantic", []), ("typer", []), ("langchain_core", ["index", "idx", "a.txt"])],
+    ("program", "module", "args"),
+    [
+        ("module", "pydantic", []),
+        ("script", "typer", []),
+        ("module", "langchain_core", ["index", "idx", "a.txt"]),
+        ("script", "langchain_core", ["index", "idx", "a.txt"]),
+    ],
 )
 def test_an_interrupt_gives_130_without_a_traceback_also_while_modules_are_loaded(
     folder: Path, program: str, module: str, args: list[str]
@@ -893,7 +897,7 @@ def test_a_bug_keeps_its_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert "Error:" not in result.stderr
 
 
-@pytest.mark.parametrize("args", [["--help"], ["strategies"], ["split", "a.txt"], ["--version"]])
+@pytest.mark.parametrize("args", [["strategies"], ["split", "a.txt"]])
 def test_process_imports_no_framework_unasked(args: list[str]) -> None:
     code = (
         "import sys, atexit\n"
@@ -920,7 +924,7 @@ def test_process_shows_help_and_version() -> None:
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])
 def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: list[str]) -> None:
-    (folder / "long.txt").write_text("word " * 100_000)
+    (folder / "long.txt").write_text("word " * 40_000)
     command = [sys.executable, "-m", "rag_splitters", "split", "long.txt", *form]
     with subprocess.Popen(
         [*command, "--chunk-size", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

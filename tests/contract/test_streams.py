@@ -59,9 +59,9 @@ def long_texts(draw: st.DrawFn) -> str:
     block_size=st.sampled_from([1, 7, 500, 6000]),
     longest=st.sampled_from([3, 997, 9000]),
 )
-@example(text="".join(each * 15 for each in VIOLATIONS), block_size=500, longest=997)
+@example(text="".join(each * 4 for each in VIOLATIONS), block_size=500, longest=997)
 @example(
-    text="\n".join(f"{number} {'x y. Z' * (number % 50)}" for number in range(400)),
+    text="\n".join(f"{number} {'x y. Z' * (number % 50)}" for number in range(100)),
     block_size=1,
     longest=9,
 )
