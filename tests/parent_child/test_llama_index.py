@@ -95,9 +95,14 @@ DOCSTORES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("own_vectors", [False, True], ids=["chroma", "list"])
-@pytest.mark.parametrize("docstore", DOCSTORES)
+@pytest.mark.parametrize(
+    ("docstore", "own_vectors", "asynchronous"),
+    [
+        (name, own_vectors, (number + own_vectors) % 2 == 1)
+        for number, name in enumerate(DOCSTORES)
+        for own_vectors in (False, True)
+    ],
+)
 def test_every_store_gives_the_same_results(
     docstore: str, own_vectors: bool, asynchronous: bool, tmp_path: Path
 ) -> None:

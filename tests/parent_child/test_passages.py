@@ -234,8 +234,15 @@ def test_a_passage_inside_a_table_begins_with_its_header(front: FrontEnd) -> Non
 
 
 @every_front_end
-@pytest.mark.parametrize("kind", ["similarity", "mmr", "hybrid"])
-@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+@pytest.mark.parametrize(
+    ("kind", "retrieve"),
+    [
+        ("similarity", "passages"),
+        ("mmr", "parents"),
+        ("hybrid", "children"),
+        ("hybrid", "passages"),
+    ],
+)
 def test_the_same_text_is_returned_once(front: FrontEnd, kind: str, retrieve: str) -> None:
     copies = [(f"copy {n}", TEXTS["d1"], {"source": f"copy {n}"}) for n in range(12)]
     retriever = front.build(
