@@ -111,6 +111,8 @@ def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
         ]
     elif isinstance(node, ast.AnnAssign):
         parts = [node.annotation]
+    elif isinstance(node, ast.keyword) and node.arg in ("slots", "repr"):
+        parts = [node]
     elif isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
         parts = [node]
     elif isinstance(node, ast.If):
