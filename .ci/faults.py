@@ -111,10 +111,10 @@ def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
         ]
     elif isinstance(node, ast.AnnAssign):
         parts = [node.annotation]
-    elif isinstance(node, ast.keyword) and node.arg in ("slots", "repr"):
-        parts = [node]
     elif isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
         parts = [node]
+    elif isinstance(node, ast.keyword):
+        parts = [node] if node.arg in ("slots", "repr") else []  # of data classes
     elif isinstance(node, ast.If):
         parts = [node] if ast.unparse(node.test) == "TYPE_CHECKING" else []
     for part in filter(None, parts):

@@ -330,7 +330,7 @@ def test_work_grows_with_the_text(kind: Any, chunk_overlap: int, counter: Any) -
     """Four times the text asks for at most five times the characters."""
     for name, make in LONG.items():
         counts = []
-        for size in (12_000, 48_000):
+        for size in (24_000, 96_000):
             counting = counter()
             text = make(size)
             chunker = kind(chunk_size=100, chunk_overlap=chunk_overlap, length_function=counting)
