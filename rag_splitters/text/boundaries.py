@@ -25,6 +25,7 @@ _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicato
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
+_SPACED_BLANK_LINE = re.compile(r"\n(?=[^\S\n]+(\n))")
 _PRONOUNS = ("It ", "They ", "This ", "These ", "He ", "She ")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -205,16 +206,13 @@ def paragraphs(text: str) -> Finder:
 
 
 def _last_paragraph(text: str, low: int, high: int) -> int:
-    find = text.rfind
-    end = find("\n", low, high)
-    while end > low:
-        if text[end - 1] == "\n":
-            return end + 1
-        start = find("\n", low, end)
-        if start >= 0 and text[start + 1 : end].isspace():
-            return end + 1
-        end = start
-    return -1
+    line = text.rfind("\n", low, high)
+    if line <= low or text[line - 1] == "\n":
+        return line + 1 if line > low else -1
+    blank = text.rfind("\n\n", low, line)
+    for spaced in _SPACED_BLANK_LINE.finditer(text, max(low, blank), high):
+        blank = spaced.start(1) - 1
+    return blank + 2 if blank >= 0 else -1
 
 
 def lines(text: str) -> Finder:

@@ -136,14 +136,16 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     end, size = high, _FIRST_BLOCK
     for _ in range(4):  # most often the last mark or the one before it
         start = end - size if end - size > begin else begin
+        marks = _marks(text, start, end)
         mark = text.rfind(".", start, end)
-        while later := _MARK.search(text, mark + 1 if mark >= 0 else start, end):
+        while later := marks.search(text, mark + 1 if mark >= 0 else start, end):
             mark = later.start()
         if mark < 0:
             end, size = start, size * 2
             continue
         end, cut = mark, mark + 2
-        if text[mark] not in ".?!" or text[mark + 1] != " " or not text[cut : cut + 1].isupper():
+        is_usual = text[mark] in ".?!" and text[mark + 1] in " \n"
+        if not is_usual or not text[cut : cut + 1].isupper():
             if _is_inside(text, mark):
                 continue
             match = _CANDIDATE.match(text, mark, high + _MARGIN)
@@ -178,8 +180,8 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     """
     before = text[low - _REACH : low] if low >= _REACH else ""
     if before[-1:].isalnum() or (before[-1:] == " " and before[-2].isalnum()):
-        mark = _MARK.search(text, low, high)  # most often, there is none before the end
-        if (mark is None or mark.start() == high - 1) and "[" not in before:
+        mark = _marks(text, low, high).search(text, low, high + _REACH)  # most often, there is none
+        if (mark is None or mark.start() >= high - 1) and "[" not in before:
             return -1
     gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
@@ -191,17 +193,17 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     stop = high - 1  # a sentence that the last marks end begins at `high` or behind it
     while stop > begin and text[stop] in _QUICK_ENDS:
         stop -= 1
-    cut = begin
-    has_heading = "#" in text[max(0, begin - _CONTEXT) : high]
-    for mark in (_MARK if has_heading else _OUTSIDE).finditer(text, begin, high + _MARGIN):
+    cut, marks = begin, _marks(text, begin, high)
+    for mark in marks.finditer(text, begin, high + _MARGIN):
         at = mark.start()
         if at > stop:
             return -1
         if at < cut:  # in the run of marks that was read last
             continue
-        if text[at] in ".?!" and text[at + 1 : at + 2] == " " and text[at + 2 : at + 3].isupper():
+        is_usual = text[at] in ".?!" and text[at + 1 : at + 2] in (" ", "\n")
+        if is_usual and text[at + 2 : at + 3].isupper():
             cut = at + 2
-        elif has_heading and _is_inside(text, at):
+        elif marks is _MARK and _is_inside(text, at):
             continue
         else:
             match = _CANDIDATE.match(text, at, high + _MARGIN)
@@ -236,6 +238,15 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     starts = [first.start(), *sentence_cuts(text)] if first else []
     ends = [*starts[1:], len(text)]
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
+
+
+def _marks(text: str, start: int, end: int) -> re.Pattern[str]:
+    """Return the pattern of the marks in a part of a text that may end a sentence.
+
+    It leaves out what certainly ends none, unless a heading may end at the next line break.
+    """
+    has_heading = text.find("#", start - _CONTEXT if start > _CONTEXT else 0, end) >= 0
+    return _MARK if has_heading else _OUTSIDE
 
 
 def _is_inside(text: str, mark: int) -> bool:

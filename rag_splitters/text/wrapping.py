@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import accumulate, groupby, pairwise, zip_longest
 
@@ -14,8 +14,9 @@ from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MA
 _WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
 _AROUND = 400  # characters before and after them
 _WIDTHS = range(45, 141)  # characters in the longest line of a wrapped paragraph
-_LINE_END = re.compile(  # in a wrapped paragraph
-    rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
+_LINE_END = re.compile(  # in a wrapped paragraph; most lines begin with a word, and fail at once
+    r"\n(?=[ \t]*(?:[^A-Za-z \t]|[A-Za-z]{1,5}[.)]))"
+    rf"(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
     rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"
 )
 _JOINED = re.compile("[\r\n\U0001f1e6-\U0001f1ff]")  # may belong to what follows
@@ -127,14 +128,18 @@ def _next_line(text: str, position: int) -> int:
 def _line_ends(text: str, start: int, end: int) -> list[int]:
     """Return the ends of the lines from `start` to `end` that are not wrapped, sorted."""
     rows = text[start:end].split("\n")
-    cuts = [*accumulate((len(row) + 1 for row in rows[:-1]), initial=start)][1:]
     if not rows[-1]:  # the line after the last one, unless the paragraph has ended
         rows[-1] = text[end : end + _WIDTHS[-1]].partition("\n")[0]
-    rows = [row[:_WINDOW].strip() for row in rows]  # a longer line is no wrapped one
-    wrapped = _wrapped_breaks(rows if rows[-1] else rows[:-1])
-    if not any(wrapped):
-        return cuts
-    items = {match.end() for match in _LINE_END.finditer(text, start, end + _AHEAD)}
+    contents = [row.strip() for row in rows]
+    if not contents[-1]:
+        del contents[-1]
+    wrapped = _wrapped_breaks(contents)
+    items: Collection[int] = ()
+    if any(wrapped):
+        items = {match.end() for match in _LINE_END.finditer(text, start, end + _AHEAD)}
+        if all(wrapped) and not items:
+            return [end] if len(contents) < len(rows) else []
+    cuts = [*accumulate((len(row) + 1 for row in rows[:-1]), initial=start)][1:]
     return [
         cut
         for cut, is_wrapped in zip_longest(cuts, wrapped, fillvalue=False)
@@ -182,8 +187,10 @@ def _goes_on(rows: Sequence[str], share: int = 3) -> bool:
     """Whether most lines have several words, and at least one in `share` begins in lower case."""
     firsts = [row[:1] for row in rows[1:]]
     lower = [first for first in firsts if first.isalpha() and not first.isupper()]
+    if len(lower) * share < len(firsts):
+        return False
     short = [row for row in rows[:-1] if row.count(" ") < 3]
-    return len(lower) * share >= len(firsts) >= len(short) * 3
+    return len(short) * 3 <= len(firsts)
 
 
 def clauses(text: str) -> Finder:
