@@ -49,7 +49,8 @@ _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _SPEECH = '"“„«'
-_ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS if mark != ",")
+_STOP_CHARACTERS = frozenset(_STOPS)
+_SENTENCE_ENDS = _STOP_CHARACTERS - {","}
 _ANSWERS = (
     *("A:", "**A:", "**A.", "Answer", "ANSWER", "**Answer", "**ANSWER", "<details"),
     *("Antwort:", "**Antwort", "Réponse", "**Réponse", "Respuesta:", "答：", "答:"),
@@ -93,19 +94,8 @@ def _leads_start(text: str, low: int, cut: int) -> int:
     """Return the start of the leads right before `cut`, or `cut`."""
     if text[cut - 1] == " " and not text[cut - 2].isspace():
         return cut
-    if text[cut - 3 : cut] in _ENDS and (text[cut - 3] != "?" or text[cut : cut + 1].isalpha()):
-        nearest = cut - _LONG_LINE if cut - _LONG_LINE > low else low
-        line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
-        if line == cut - _LONG_LINE or line > cut - 3:
-            return cut
-        while text[line].isspace():
-            line += 1
-        first = text[line]
-        if first.isalpha():
-            if first not in _NUMBER_STARTS or not _NUMBERED.match(text, line, cut):
-                return cut  # the usual end of a paragraph
-        elif first in _SPEECH and text[line + 1].isalpha():
-            return cut
+    if text[cut - 1] == "\n" and cut - 2 > low and _ends_sentence(text, low, cut):
+        return cut
     behind = cut  # a cut may be before or after white space
     if text[cut : cut + 1].isspace():
         visible = VISIBLE.search(text, cut, cut + _REACH)
@@ -125,6 +115,30 @@ def _leads_start(text: str, low: int, cut: int) -> int:
         if start <= low:
             return low if is_strong else cut
     return cut
+
+
+def _ends_sentence(text: str, low: int, cut: int) -> bool:
+    """Whether the usual end of a line or paragraph precedes the line feed before `cut`.
+
+    It is the end of a sentence, in a line that begins with a word that is no number.
+    """
+    is_last = text[cut - 2] == "\n"
+    end = cut - 2 if is_last else cut - 1
+    last, following = text[end - 1], text[cut : cut + 1]
+    if last not in _SENTENCE_ENDS or not (is_last or following.isalnum()):
+        return False
+    if last in "?？" and not following.isalpha():
+        return False  # perhaps a question with its options
+    nearest = cut - _LONG_LINE if cut - _LONG_LINE > low else low
+    line = text.rfind("\n", nearest, end) + 1 or nearest
+    if line == cut - _LONG_LINE:
+        return is_last
+    while text[line].isspace():
+        line += 1
+    first = text[line]
+    if first.isalpha():
+        return first not in _NUMBER_STARTS or not _NUMBERED.match(text, line, cut)
+    return is_last and first in _SPEECH and text[line + 1].isalpha()
 
 
 def _question_start(text: str, low: int, cut: int) -> int:
@@ -164,7 +178,6 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     end = space_start(text, low, cut)
     if end == low:
         return -1, "lead"
-    gap = text[end:cut]
     last = text[end - 1]
     is_tag = last == ">"
     if is_tag and _CLOSING_HEADING.match(text, max(low, end - 5), end):
@@ -172,7 +185,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
         heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])
         return (opening if heading else -1), "lead"
-    if "\n" not in gap:
+    line_breaks = text.count("\n", end, cut)
+    if not line_breaks:
         return -1, "lead"
     start = text.rfind("\n", low, end) + 1 or low
     has_colon = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
@@ -181,21 +195,23 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
     if end - start > 4 * _LONGEST_TITLE and not has_colon and not tags:
         return -1, "lead"
-    is_last = gap.count("\n") > 1
+    is_last = line_breaks > 1
     content = text[start:end].lstrip()
     has_mark = not content[0].isalnum()
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
     if last in "?？" and not text[cut].isalpha() and is_item(_line_at(text, cut)):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
-    is_usual = last in _STOPS and not has_mark and (is_last or text[cut].isalnum())
+    if is_last and content[0].islower() and last not in _LEAD_ENDS:
+        return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
+    is_usual = last in _STOP_CHARACTERS and not has_mark and (is_last or text[cut].isalnum())
     if is_usual and not _NUMBERED.match(content):
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
-    begins_no_title = (has_mark or content[0].islower()) and content[0] not in _QUOTES
-    if is_last and begins_no_title and kind in _NO_LEADS and last not in _LEAD_ENDS:
-        return -1, "title"  # the usual end of a paragraph of code, a list or a fence
+    is_marked = has_mark and content[0] not in _QUOTES
+    if is_last and is_marked and kind in _NO_LEADS and last not in _LEAD_ENDS:
+        return -1, "title"  # the usual end of a list or a fence
     if kind in ("heading", "label", "anchor"):
         return start, "lead"
     if tags:
@@ -225,7 +241,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
         return start, "lead"
-    if _TABLE_CAPTION.match(line) and last not in _STOPS:
+    if _TABLE_CAPTION.match(line) and last not in _STOP_CHARACTERS:
         return start, "lead"
     if not _may_be_title(line):
         return -1, "title"
