@@ -138,7 +138,10 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
         start = end - size if end - size > begin else begin
         marks = _marks(text, start, end)
         mark = text.rfind(".", start, end)
-        while later := marks.search(text, mark + 1 if mark >= 0 else start, end):
+        seen = end + _REACH  # what follows a mark decides whether it ends a sentence
+        while later := marks.search(text, mark + 1 if mark >= 0 else start, seen):
+            if later.start() >= end:
+                break
             mark = later.start()
         if mark < 0:
             end, size = start, size * 2

@@ -52,6 +52,7 @@ VIOLATIONS = (
     "aaaaaaaaaaaaaaa\twordDr. No said so.\nThe same passage again. ;",
     "aaaaaaaa# Heading\nLongerword 0",
     "a# Heading\n- item\naa$x$",
+    "a# Heading\n- item\n  aé",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 

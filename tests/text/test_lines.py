@@ -29,6 +29,7 @@ from rag_splitters import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
+from rag_splitters.text import leads, sentences
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_item, line_kind
 
@@ -177,3 +178,35 @@ def test_title_leads_a_longer_line_or_an_item(title: str, following: str, is_lea
     text = f"They drank it at noon.\n\n{title}\n\n{following}"
     cut = text.index(following)
     assert lead_start(text, 0, cut) == (text.index(title) if is_lead else cut)
+
+
+@pytest.mark.parametrize("question", ["Which one do you drink?", "何を飲む？"])
+def test_question_stays_with_its_options(question: str) -> None:
+    text = f"They drank it at noon.\n\n{question}\n\n1. green tea\n2. water"
+    assert lead_start(text, 0, text.index("1.")) == text.index(question)
+
+
+def test_usual_ends_of_wrapped_lines_are_not_read_as_leads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = ["Tea is hot, and nobody drinks it before it is cold enough for that."] * 8
+    text = "\n\n".join(["\n".join(lines)] * 6)
+    read: list[int] = []
+    lead_line = leads._lead_line
+    monkeypatch.setattr(
+        leads, "_lead_line", lambda *args: read.append(args[-1]) or lead_line(*args)
+    )
+    assert len(RecursiveChunker(chunk_size=300).spans(text)) > 10
+    assert not read
+
+
+def test_wrapped_line_breaks_are_not_checked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "and so they went on and on and on, from one house to the other one,\n"
+    text = f"It was noon. They began, {line * 20}"
+    checked: list[int] = []
+    is_inside = sentences._is_inside
+    monkeypatch.setattr(
+        sentences, "_is_inside", lambda *args: checked.append(args[-1]) or is_inside(*args)
+    )
+    assert sentences.last_sentence_cut(text, 0, len(text)) == text.index("They")
+    assert len(checked) <= 2
