@@ -18,7 +18,7 @@ POSTING = np.dtype([("number", "<u4"), ("count", "u1")])
 """A child that contains a term, and how often; counts above 255 make no difference."""
 _K1, _B = 1.2, 0.75
 _NEIGHBOUR_WEIGHTS = (0.5, 0.25)  # of a term for the next children, and for those behind them
-MAX_CANDIDATES = 20_000
+MAX_CANDIDATES = 5_000
 """How many children are found before frequent terms find no more."""
 _SPARSE = 40  # a term that more than one in so many children has is frequent
 _LEAST_IDF = 1e-6  # of a term that most children have
