@@ -232,6 +232,7 @@ OTHER: dict[str, Any] = {
     "language": "python",
     "length_function": letters,
     "like_langchain": True,
+    "links": "markdown",
     "min_chunk_size": 5,
     "overlap_sentences": 1,
     "page_break": "\n",
