@@ -176,6 +176,8 @@ def _read(control: Mapping[str, Any], fields: Mapping[str, str], key: str) -> An
     kind, text = control["control"], fields[key].replace("\r\n", "\n")
     if kind in ("flag", "model"):
         return True if text == "true" else (False if kind == "flag" else None)
+    if kind == "choice":
+        return text or ...
     if kind in ("number", "share"):
         return _number(text) if text.strip() else ...
     if kind == "numbers":

@@ -139,7 +139,7 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
     Raises: ValueError otherwise.
     """
     kind, words = control.get("control"), control.get("words", ())
-    if "choices" in control and value not in control["choices"]:
+    if "choices" in control and value not in (*control["choices"], control["default"]):
         raise InputError(
             f"{control['name']} can be {_or(control['choices'])} on this page, others in Python; "
             f"got {value!r}"

@@ -173,7 +173,8 @@ def is_sent(control: Any) -> bool:
 def value_of(control: Any) -> str:
     """What a form sends for this control."""
     if control.name == "select":
-        return str((control.find("option", selected=True) or control.option).text)
+        option = control.find("option", selected=True) or control.option
+        return str(option.get("value", option.text))
     if control.name == "textarea":
         return str(control.text.removeprefix("\n"))
     return str(control.get("value", ""))
