@@ -130,7 +130,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         """Asynchronous `split_documents`; models are awaited."""
         if self.overrides("create_documents", "split_documents", "transform_documents"):
             return await asyncio.to_thread(self.transform_documents, documents, **kwargs)
-        sources = _sources(documents)
+        sources = await asyncio.to_thread(_sources, documents)
         spans = [spans async for spans in self.asplit(sources)]
         return await asyncio.to_thread(self._assemble, sources, spans)
 

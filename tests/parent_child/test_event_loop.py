@@ -192,7 +192,7 @@ def test_the_event_loop_only_waits(front: FrontEnd, kind: str, model: str, tmp_p
 def test_what_runs_on_the_thread_is_noticed() -> None:
     with functions_on_this_thread() as functions:
         FRONT_ENDS[0].build(DOCUMENTS)
-    assert "parent_child/indexing.py: _make_record" in functions
+    assert "parent_child/drafts.py: _make_record" in functions
     assert "langchain/adapters.py: to_document" in functions
 
 
