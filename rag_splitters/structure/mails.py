@@ -128,7 +128,7 @@ def read_mails(
 def begins_mail(text: str) -> bool:
     """Whether a text begins with the headers of a mail.
 
-    >>> begins_mail("From: Ann\nSubject: Tea\n\nHot."), begins_mail("From: Ann\nIt is hot.")
+    >>> begins_mail("From: Ann\\nSubject: Tea\\n\\nHot."), begins_mail("From: Ann\\nIt is hot.")
     (True, False)
     """
     if _MESSAGE.match(text) or not _HEADER_LINE.match(text):

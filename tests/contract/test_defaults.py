@@ -18,7 +18,13 @@ from tests.support.cases import CASES
 from tests.support.forms import classes, required
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "defaults.md").read_text(encoding="utf-8")
-NAMES = [name for name in CATALOGUE if "chunk_size" in CATALOGUE[name].model_fields]
+FIELDS = {name: kind.model_fields for name, kind in CATALOGUE.items()}
+NAMES = [
+    name
+    for name, fields in FIELDS.items()
+    if "chunk_size" in fields and fields["length_function"].default is not None
+]
+"""The strategies with sizes of their own, which ModalityChunker only passes on."""
 NESTED = ("chunker", "text", "table", "code", "stages")
 
 

@@ -224,11 +224,11 @@ def test_hybrid_search_finds_what_reading_everything_finds(
             pool = {*by_vector, *list(everything.best)[:100]}
             distances, keywords = {name: -value for value, name in near}, everything.best
             expected = dict.fromkeys(pool, 0.0)
-            for side in (distances, keywords):
+            for share, side in ((0.3, distances), (0.7, keywords)):
                 values = {name: side.get(name, 0.0) for name in pool}
                 worst, best = min(values.values()), max(values.values())
                 for name in pool:
-                    expected[name] += (values[name] - worst) / (best - worst) / 2
+                    expected[name] += share * (values[name] - worst) / (best - worst)
             strength = max(1 + max(distances.values()), everything.coverage)
             wanted = sorted(expected.values(), reverse=True)[:10]
             found = retriever.invoke(question)
