@@ -188,12 +188,30 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
         letters = content.strip()
         at = characters.find(letters, place, place + len(content) + _REACH) if letters else -1
         font = _font_of(letters, page, at, raw) if at >= 0 else None
-        place = at + len(letters) if at >= 0 else place
-        hyphen = "-" if match and match[0] == _HYPHEN else ""
         indent = len(content) - len(content.lstrip())
-        parts = (Part(indent, letters, at),) if at >= 0 else ()
+        if at >= 0:
+            parts: tuple[Part, ...] = (Part(indent, letters, at),)
+        else:
+            parts = tuple(_raised_parts(letters, indent, characters, place))
+        place = parts[-1].place + len(parts[-1].text) if parts else place
+        hyphen = "-" if match and match[0] == _HYPHEN else ""
         lines.append(Line(content + hyphen, font, parts))
     return lines
+
+
+def _raised_parts(letters: str, offset: int, characters: str, place: int) -> Iterator[Part]:
+    """Yield the parts of a line that PDFium's other text breaks at raised and lowered letters."""
+    if not letters:
+        return
+    pattern = re.compile("(?:\r\n)?".join(map(re.escape, letters)))
+    match = pattern.search(characters, place, place + 2 * len(letters) + _REACH)
+    if match is None:
+        return
+    begin = match.start()
+    for text in match[0].split("\r\n"):
+        yield Part(offset, text, begin)
+        offset += len(text)
+        begin += len(text) + 2
 
 
 def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:

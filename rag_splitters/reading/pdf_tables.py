@@ -126,7 +126,8 @@ def _written(rows: Sequence[_Row], lines: Sequence[Line]) -> Iterator[Line]:
         for cell in row:
             text += " "
             for piece in cell:
-                source = lines[piece.line].parts[0]
+                places = reversed(lines[piece.line].parts)
+                source = next(each for each in places if each.offset <= piece.start)
                 first = source.place + piece.start - source.offset
                 for match in _BARS.finditer(_text(piece, lines)):
                     text += "\\" if match[0] == "|" else ""

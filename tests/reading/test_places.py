@@ -69,6 +69,17 @@ def test_text_inside_the_boxes_is_the_text_of_the_chunk(pdf: Path) -> None:
         )
 
 
+def test_line_with_raised_letters_is_located(tmp_path: Path) -> None:
+    path = tmp_path / "powers.pdf"
+    document = BaseDocTemplate(str(path), pagesize=A4)
+    document.addPageTemplates([PageTemplate(frames=[Frame(50, 50, 500, 700)])])
+    text = "The sum x<super>2</super> + y<super>3</super> of the note<super>4</super> is here."
+    document.build([Paragraph(text, getSampleStyleSheet()["BodyText"])])
+    (source,) = read_file(path)
+    (chunk,) = RecursiveChunker().chunk(source.text, metadata=source.metadata)
+    assert set(letters(text_in(path, locate(path, chunk)))) == set(letters(source.text))
+
+
 def test_chunks_of_both_frameworks_are_located(pdf: Path) -> None:
     documents = RecursiveTextSplitter(chunk_size=300).split_documents(FileLoader(pdf).load())
     nodes = RecursiveNodeParser(chunk_size=60)(FileReader().load_data(pdf))
