@@ -82,8 +82,8 @@ class ContentAwareChunker(MergingChunker):
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
     links: Links = "text"
-    """What becomes of a link in HTML: its "text", or "markdown" with its address, such as
-    "[tea](tea.html)"; links inside the page are always text."""
+    """What becomes of a link in HTML: its "text", or "markdown", which keeps its address in
+    parentheses; links inside the page are always text."""
 
     drop_contents: bool = True
     """Whether to drop tables of contents and indexes in plain text, such as that of a PDF: lines
