@@ -74,12 +74,12 @@ class Block:
 def outside(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
     """Return the parts, such as code, and the headings outside of them, in order."""
     starts = [part.start for part in parts]
-    kept = list(parts)
-    for heading in headings:
+
+    def is_outside(heading: Block) -> bool:
         index = bisect_right(starts, heading.start) - 1
-        if index < 0 or heading.start >= parts[index].end:
-            kept.append(heading)
-    return sorted(kept, key=lambda block: block.start)
+        return index < 0 or heading.start >= parts[index].end
+
+    return sorted([*parts, *filter(is_outside, headings)], key=lambda block: block.start)
 
 
 def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:
