@@ -35,6 +35,7 @@ _MESSAGE = re.compile(
 )
 _HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
 _QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
+_PADDED_BREAK = re.compile(rb"=[ \t]+(?=\r?\n)")  # a server on the way has added white space
 _QUOTATION = re.compile(
     r"^[ \t]?>[^\n]*(?:\n[ \t]?>[^\n]*|\n[ \t]*\r?(?=\n[ \t]?>))*", re.MULTILINE
 )
@@ -357,7 +358,7 @@ class _Reader:
         own, position = ExcerptWriter(self.text), part.start
         for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
             own.copy(position, match.start())
-            letters = quopri.decodestring(match[0].encode("ascii"))
+            letters = _decode_quoted(match[0].encode("ascii"))
             own.add(letters.decode(encoding, "replace"), *match.span())
             position = match.end()
         own.copy(position, part.end)
@@ -379,7 +380,7 @@ def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
     """Decode the content of a part; of damaged base64, as much as possible."""
     data = raw.encode("latin-1") if is_bytes else raw.encode("utf-8", "surrogatepass")
     if encoding == "quoted-printable":
-        return quopri.decodestring(data)
+        return _decode_quoted(data)
     letters = re.sub(rb"[^A-Za-z0-9+/]", b"", data)
     with suppress(binascii.Error):
         return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
@@ -399,6 +400,15 @@ def _charset_of(data: bytes, charset: str, name: str) -> str:
         return encoding
     logger.warning("%s has text that is not in %s: read as Latin-1", name, charset)
     return "latin-1"
+
+
+def _decode_quoted(data: bytes) -> bytes:
+    """Decode quoted-printable, in which white space at the end of a line does not count.
+
+    >>> _decode_quoted(b"a caf=C3=  \\n=A9").decode()
+    'a café'
+    """
+    return quopri.decodestring(_PADDED_BREAK.sub(b"=", data))
 
 
 def _decode_header(header: str) -> str:
