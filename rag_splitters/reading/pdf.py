@@ -200,18 +200,22 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
 
 
 def _raised_parts(letters: str, offset: int, characters: str, place: int) -> Iterator[Part]:
-    """Yield the parts of a line that PDFium's other text breaks at raised and lowered letters."""
-    if not letters:
+    """Yield the parts of a line that PDFium's other text breaks at raised and lowered letters.
+
+    >>> list(_raised_parts("x2 + 1", 0, "so x\\r\\n2 + 1.", 0))
+    [Part(offset=0, text='x', place=3), Part(offset=1, text='2 + 1', place=6)]
+    """
+    segments = characters[place : place + 2 * len(letters) + _REACH].split("\r\n")
+    start = "".join(segments).find(letters) if letters else -1
+    if start < 0:
         return
-    pattern = re.compile("(?:\r\n)?".join(map(re.escape, letters)))
-    match = pattern.search(characters, place, place + 2 * len(letters) + _REACH)
-    if match is None:
-        return
-    begin = match.start()
-    for text in match[0].split("\r\n"):
-        yield Part(offset, text, begin)
-        offset += len(text)
-        begin += len(text) + 2
+    joined = 0
+    for segment in segments:
+        low, high = max(start - joined, 0), min(start + len(letters) - joined, len(segment))
+        if low < high:
+            yield Part(offset + joined + low - start, segment[low:high], place + low)
+        joined += len(segment)
+        place += len(segment) + len("\r\n")
 
 
 def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:

@@ -140,7 +140,7 @@ class _Reader:
         """Return the language of code, the text or caption of an image, or a table's caption."""
         if kind == "code":
             match = _LANGUAGE.search(
-                self._source, element.start, min(element.end, element.start + 500)
+                self._source, element.start, min(element.end, element.start + _LONGEST_TAG)
             )
             return match.group(1) if match else ""
         if kind == "image":
