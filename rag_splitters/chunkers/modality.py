@@ -14,7 +14,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import with_sizes
 from rag_splitters.parameters.fields import Overlap, Size, Unit
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
@@ -177,7 +177,8 @@ class ModalityChunker(Chunker):
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
     chunk_size: Size | None = None
-    """Maximum chunk size of all these chunkers, overlap included; None: each has its own."""
+    """Maximum chunk size of all these chunkers and those inside them, overlap included; None: each
+    has its own."""
 
     chunk_overlap: Overlap | None = None
     """Overlap of all these chunkers; None: each has its own."""
@@ -195,16 +196,9 @@ class ModalityChunker(Chunker):
     def _with_sizes(self) -> ModalityChunker:
         """Return the same chunker with these sizes in the chunkers of its fields."""
         sizes = {name: size for name in _SIZES if (size := getattr(self, name)) is not None}
-        if not sizes:
-            return self
-        chunkers = [(name, getattr(self, name)) for name in _MODALITIES]
-        return self.model_copy(
-            update={
-                name: each.model_copy(update=sizes)
-                for name, each in chunkers
-                if isinstance(each, SizedChunker)
-            }
-        )
+        handlings = {name: getattr(self, name) for name in _MODALITIES if sizes}
+        chunkers = {n: each for n, each in handlings.items() if isinstance(each, Chunker)}
+        return self.model_copy(update={n: with_sizes(each, sizes) for n, each in chunkers.items()})
 
     def fits(self, content: str) -> bool:
         sized = self._with_sizes()

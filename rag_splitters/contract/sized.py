@@ -107,6 +107,23 @@ def _plan_with_room(plan: Any) -> Any:
     return with_room
 
 
+def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
+    """Return a strategy with other sizes; without sizes of its own, it passes them on inside.
+
+    Parameters:
+        sizes: `chunk_size`, `chunk_overlap` and `length_function`, or some of these.
+    """
+    if "chunk_size" in type(chunker).model_fields:
+        return chunker.model_copy(update=sizes)
+    return chunker.model_copy(update={name: _with_sizes(value, sizes) for name, value in chunker})
+
+
+def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_with_sizes(each, sizes) for each in value)
+    return with_sizes(value, sizes) if isinstance(value, Chunker) else value
+
+
 class MergingChunker(SizedChunker):
     """A sized chunker that merges chunks that are too small.
 
