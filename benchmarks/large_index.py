@@ -19,8 +19,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_splitters.distributed.columns import DocumentColumns
-from rag_splitters.distributed.indexing import IndexTask, Worker, index_for_workers
+from rag_splitters.distributed.indexing import TableIndexer, Worker, turn_to_index
 from rag_splitters.models import HashingEmbeddings
 from tests.support.servers import ChromaServer, PostgresServer
 
@@ -54,12 +53,12 @@ def main() -> None:
     table = pa.Table.from_pylist(rows)
     with PostgresServer() as postgres, ChromaServer() as chroma:
         opening = partial(open_index, postgres.url, chroma.port)
-        task = IndexTask(opening, DocumentColumns("text", "id", None), None, 256, "raise")
+        indexer = TableIndexer(opening, id_column="id")
         with (
-            index_for_workers(task) as (own_task, _),
+            turn_to_index(indexer) as (turn, _),
             psycopg.connect(postgres.url, autocommit=True) as connection,
         ):
-            worker = Worker(own_task)
+            worker = Worker(indexer, turn)
             wal = "SELECT pg_current_wal_lsn() - '0/0'"
             before = connection.execute(wal).fetchone()
             for name in ("new", "unchanged"):

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import benchmarks
 from benchmarks.structures import HTML_CASES, MARKDOWN_CASES, Case, of_ours
+
+
+@pytest.mark.parametrize(
+    "name", sorted(each.stem for each in Path(benchmarks.__path__[0]).glob("*.py"))
+)
+def test_every_benchmark_finds_what_it_imports_of_the_package(name: str) -> None:
+    try:
+        import_module(f"benchmarks.{name}")
+    except ModuleNotFoundError as error:  # another library, which is measured beside ours
+        assert str(error.name).partition(".")[0] not in ("rag_splitters", "tests", "benchmarks")
 
 
 @pytest.mark.parametrize("case", MARKDOWN_CASES + HTML_CASES, ids=lambda case: case.title)
