@@ -17,8 +17,10 @@ from benchmarks.structures import HTML_CASES, MARKDOWN_CASES, Case, of_ours
 def test_every_benchmark_finds_what_it_imports_of_the_package(name: str) -> None:
     try:
         import_module(f"benchmarks.{name}")
-    except ModuleNotFoundError as error:  # another library, which is measured beside ours
-        assert str(error.name).partition(".")[0] not in ("rag_splitters", "tests", "benchmarks")
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] in ("rag_splitters", "tests", "benchmarks"):
+            raise
+        pytest.skip(f"measures {error.name} beside ours")
 
 
 @pytest.mark.parametrize("case", MARKDOWN_CASES + HTML_CASES, ids=lambda case: case.title)
