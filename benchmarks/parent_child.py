@@ -32,7 +32,12 @@ from langchain_core.stores import InMemoryStore
 from rich.console import Console
 from rich.table import Table
 
-from rag_splitters.langchain import RecursiveTextSplitter, SQLiteStore, parent_document_retriever
+from rag_splitters.langchain import (
+    DocumentStore,
+    RecursiveTextSplitter,
+    SQLiteStore,
+    parent_document_retriever,
+)
 from rag_splitters.models import Embedder, HashingEmbeddings
 
 _BATCH = 500  # documents; langchain_classic fails with more children than Chroma accepts
@@ -68,7 +73,8 @@ def theirs(folder: Path | None, embeddings: Any) -> Iterator[Any]:
         docstore: Any = InMemoryStore()
         if folder is not None:
             folder.mkdir()
-            docstore = opened.enter_context(closing(SQLiteStore(folder / "parents.sqlite")))
+            rows = opened.enter_context(closing(SQLiteStore(folder / "parents.sqlite")))
+            docstore = DocumentStore(rows)
         where = None if folder is None else str(folder / "chroma")
         chroma = Chroma(
             f"theirs-{time.time_ns()}",

@@ -16,11 +16,15 @@ from rag_splitters.langchain.splitters import *
 from rag_splitters.models import Embedder, HashingEmbeddings
 
 if TYPE_CHECKING:
-    from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
+    from rag_splitters.langchain.kvstores import DocumentStore
     from rag_splitters.langchain.retriever import ParentDocumentRetriever, parent_document_retriever
+    from rag_splitters.parent_child.keyvalue import SQLiteStore
+    from rag_splitters.parent_child.postgres import PostgresStore
+    from rag_splitters.parent_child.redis import RedisStore
     from rag_splitters.parent_child.representations import Representations
 
 __all__ = [
+    "DocumentStore",
     "FileLoader",
     "ParentDocumentRetriever",
     "PostgresStore",
@@ -33,12 +37,13 @@ __all__ = [
 __all__ += splitters.__all__
 
 _LAZY = {
-    "ParentDocumentRetriever": "retriever",
-    "PostgresStore": "kvstores",
-    "RedisStore": "kvstores",
-    "Representations": "retriever",
-    "SQLiteStore": "kvstores",
-    "parent_document_retriever": "retriever",
+    "DocumentStore": "langchain.kvstores",
+    "ParentDocumentRetriever": "langchain.retriever",
+    "PostgresStore": "parent_child.postgres",
+    "RedisStore": "parent_child.redis",
+    "Representations": "parent_child.representations",
+    "SQLiteStore": "parent_child.keyvalue",
+    "parent_document_retriever": "langchain.retriever",
 }
 
 for _kind in (Embedder, HashingEmbeddings):
@@ -48,5 +53,5 @@ for _kind in (Embedder, HashingEmbeddings):
 def __getattr__(name: str) -> Any:
     """Import the retrieval part when one of its names is first used."""
     if name in _LAZY:
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        return getattr(import_module(f"rag_splitters.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ from langchain_text_splitters import TextSplitter
 from rag_splitters.calls import Call
 from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.documents import check_document
-from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
+from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
@@ -134,8 +134,7 @@ def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
 
 def make_docstore(store: BaseStore[str, Document]) -> Docstore:
     """Return a docstore over a store; our own stores are used directly, without documents."""
-    ours = (DocumentStore, PostgresStore, RedisStore, SQLiteStore)
-    if isinstance(store, DocumentStore) and type(store) in ours:
+    if type(store) is DocumentStore:
         return KeyValueDocstore(store.rows)
     return _StoreDocstore(store)
 

@@ -1,29 +1,34 @@
-"""Stores of LangChain documents in SQLite, Redis and PostgreSQL, as LangChain's `BaseStore`."""
+"""Documents in SQLite, Redis and PostgreSQL, as LangChain's `BaseStore`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from rag_splitters.calls import arun, in_both_forms, run
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
-from rag_splitters.parent_child.postgres import PostgresKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.records import check_values
-from rag_splitters.parent_child.redis import RedisKeyValueStore
 
 
 class DocumentStore(BaseStore[str, Document]):
-    """Keeps LangChain documents in a key-value store of JSON.
+    """Keeps LangChain documents in a `SQLiteStore`, `RedisStore` or `PostgresStore`.
 
-    Text, id and metadata are stored exactly, and never pickled. Metadata that JSON cannot represent
-    (a date, a UUID, bytes, a set) raises a TypeError that names the key, before anything is
-    written. If the store fails, a `StoreError` (an OSError) is raised.
+    The retriever makes one of its docstore by itself; for everything else that needs a
+    `BaseStore[str, Document]`, wrap a store in it. (langchain-redis and langchain-postgres have
+    none.) Text, id and metadata are stored exactly, and never pickled. Metadata that JSON cannot
+    represent (a date, a UUID, bytes, a set) raises a TypeError that names the key, before anything
+    is written. If the store fails, a `StoreError` (an OSError) is raised.
 
-    Use `SQLiteStore`, `RedisStore` or `PostgresStore`, or pass a `KeyValueStore` of your own.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rag_splitters.langchain import SQLiteStore
+    >>> store = DocumentStore(SQLiteStore(Path(tempfile.mkdtemp()) / "documents.sqlite"))
+    >>> store.mset([("a", Document(page_content="text", metadata={"nested": {"page": 1}}))])
+    >>> store.mget(["a", "b"])
+    [Document(metadata={'nested': {'page': 1}}, page_content='text'), None]
     """
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -61,50 +66,6 @@ class DocumentStore(BaseStore[str, Document]):
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
-
-
-class SQLiteStore(DocumentStore):
-    """Keeps LangChain documents in one SQLite file.
-
-    It is the docstore of an index in a folder, and works wherever a `BaseStore[str, Document]`
-    does. See `DocumentStore` for how documents are stored, and `SQLiteKeyValueStore` for how
-    safely.
-
-    >>> import tempfile
-    >>> store = SQLiteStore(Path(tempfile.mkdtemp()) / "documents.sqlite")
-    >>> store.mset([("a", Document(page_content="text", metadata={"nested": {"page": 1}}))])
-    >>> store.mget(["a", "b"])
-    [Document(metadata={'nested': {'page': 1}}, page_content='text'), None]
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        """Open the file at `path`, which is created with its folder if it does not exist."""
-        super().__init__(SQLiteKeyValueStore(path))
-
-
-class RedisStore(DocumentStore):
-    """Keeps LangChain documents in Redis (langchain-redis has no `BaseStore`).
-
-    Use it for parents that several processes or machines share. See `DocumentStore` for how
-    documents are stored, and `RedisKeyValueStore` for the parameters and the settings that the
-    server needs.
-    """
-
-    def __init__(
-        self, url: str, *, namespace: str = "rag_splitters", timeout: float = 30.0
-    ) -> None:
-        super().__init__(RedisKeyValueStore(url, namespace=namespace, timeout=timeout))
-
-
-class PostgresStore(DocumentStore):
-    """Keeps LangChain documents in a table of PostgreSQL (langchain-postgres has no `BaseStore`).
-
-    Use it for parents that several processes or machines share. See `DocumentStore` for how
-    documents are stored, and `PostgresKeyValueStore` for the parameters.
-    """
-
-    def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
-        super().__init__(PostgresKeyValueStore(url, table=table, timeout=timeout))
 
 
 def _to_row(key: str, document: Document) -> tuple[str, dict[str, Any]]:

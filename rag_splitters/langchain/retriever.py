@@ -35,12 +35,13 @@ from rag_splitters.langchain.adapters import (
     to_entry,
     to_result,
 )
-from rag_splitters.langchain.kvstores import SQLiteStore
+from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.langchain.splitters import AutoTextSplitter, RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -105,7 +106,8 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     vectorstore: VectorStore
     """Vector store for the children."""
     docstore: BaseStore[str, Document]
-    """Key-value store for the parents, and for a record of each source document."""
+    """Key-value store for the parents, and for a record of each source document. A `SQLiteStore`,
+    `RedisStore` or `PostgresStore` becomes a `DocumentStore`."""
     byte_store: ByteStore | None = None
     """Byte store to use instead of `docstore`, in the format of `langchain_classic`'s
     `create_kv_docstore`."""
@@ -166,8 +168,12 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
 
     @model_validator(mode="before")
     @classmethod
-    def _wrap_byte_store(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or values.get("byte_store") is None:
+    def _wrap_stores(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        if isinstance(rows := values.get("docstore"), KeyValueStore):
+            values = {**values, "docstore": DocumentStore(rows)}
+        if values.get("byte_store") is None:
             return values
         documents = ByteDocuments(values["byte_store"])
         if values.get("docstore") not in (None, documents):
@@ -320,7 +326,7 @@ def parent_document_retriever(
     client: ClientAPI | None = None,
     embeddings: Any = None,
     vectorstore: VectorStore | None = None,
-    docstore: BaseStore[str, Document] | None = None,
+    docstore: BaseStore[str, Document] | KeyValueStore | None = None,
     byte_store: ByteStore | None = None,
     child_splitter: TextSplitter | None = None,
     parent_splitter: TextSplitter | EllipsisType | None = ...,
@@ -386,7 +392,7 @@ def parent_document_retriever(
             docstore = location.open_docstore(SQLiteStore, InMemoryStore)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
-            docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in for it
+            docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in, or it is wrapped
             byte_store=byte_store,
             child_splitter=child_splitter or RecursiveTextSplitter(**CHILDREN),
             parent_splitter=parent_splitter,

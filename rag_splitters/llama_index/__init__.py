@@ -13,39 +13,44 @@ from rag_splitters.llama_index.reader import FileReader
 
 if TYPE_CHECKING:
     from rag_splitters.llama_index.embeddings import HashingEmbedding
-    from rag_splitters.llama_index.kvstores import PostgresKVStore, RedisKVStore, SQLiteKVStore
+    from rag_splitters.llama_index.kvstores import JSONKVStore
     from rag_splitters.llama_index.retriever import (
         ParentDocumentRetriever,
         parent_document_retriever,
     )
+    from rag_splitters.parent_child.keyvalue import SQLiteStore
+    from rag_splitters.parent_child.postgres import PostgresStore
+    from rag_splitters.parent_child.redis import RedisStore
     from rag_splitters.parent_child.representations import Representations
 
 __all__ = [
     "FileReader",
     "HashingEmbedding",
+    "JSONKVStore",
     "ParentDocumentRetriever",
-    "PostgresKVStore",
-    "RedisKVStore",
+    "PostgresStore",
+    "RedisStore",
     "Representations",
-    "SQLiteKVStore",
+    "SQLiteStore",
     "docling_document",
     "parent_document_retriever",
 ]
 __all__ += parsers.__all__
 
 _LAZY = {
-    "HashingEmbedding": "embeddings",
-    "ParentDocumentRetriever": "retriever",
-    "PostgresKVStore": "kvstores",
-    "RedisKVStore": "kvstores",
-    "Representations": "retriever",
-    "SQLiteKVStore": "kvstores",
-    "parent_document_retriever": "retriever",
+    "HashingEmbedding": "llama_index.embeddings",
+    "JSONKVStore": "llama_index.kvstores",
+    "ParentDocumentRetriever": "llama_index.retriever",
+    "PostgresStore": "parent_child.postgres",
+    "RedisStore": "parent_child.redis",
+    "Representations": "parent_child.representations",
+    "SQLiteStore": "parent_child.keyvalue",
+    "parent_document_retriever": "llama_index.retriever",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import the retrieval part when one of its names is first used."""
     if name in _LAZY:
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+        return getattr(import_module(f"rag_splitters.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,8 @@
-"""Key-value stores in SQLite, Redis and PostgreSQL, as LlamaIndex's `BaseKVStore`."""
+"""Collections in SQLite, Redis and PostgreSQL, as LlamaIndex's `BaseKVStore`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVStore
@@ -11,24 +10,29 @@ from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVSto
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, checked
-from rag_splitters.parent_child.postgres import PostgresKeyValueStore
-from rag_splitters.parent_child.redis import RedisKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, checked
 
 _READ_BATCH = 500
 _SEPARATOR = "\0"  # after a collection's name, so that no other collection has the same prefix
 
 
 class JSONKVStore(BaseKVStore):
-    """Keeps LlamaIndex's collections in a key-value store of JSON, each under a prefix of keys.
+    """Keeps LlamaIndex's collections in a `SQLiteStore`, `RedisStore` or `PostgresStore`.
 
-    For ingestion pipelines and the `AutoMergingRetriever`, LlamaIndex's
-    `KVDocumentStore(SQLiteKVStore(path), batch_size=100)` makes a docstore of it. Values are stored
-    exactly, and never pickled; one that JSON cannot represent raises a TypeError that names its
-    place, before anything is written. If the store fails, a `StoreError` (an OSError) is raised.
+    The retriever takes these stores as they are; this is for ingestion pipelines and the
+    `AutoMergingRetriever`, with `KVDocumentStore(JSONKVStore(...), batch_size=100)`. Unlike
+    LlamaIndex's own stores, it writes everything or nothing with `put_all`, works with several
+    event loops in turn, and accepts any key. Values are stored exactly, and never pickled; one that
+    JSON cannot represent raises a TypeError that names its place, before anything is written. If
+    the store fails, a `StoreError` (an OSError) is raised.
 
-    Use `SQLiteKVStore`, `RedisKVStore` or `PostgresKVStore`, or pass a `KeyValueStore` of your own.
-    The attribute `rows` is that store, which our document stores for LangChain use as well.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rag_splitters.llama_index import SQLiteStore
+    >>> store = JSONKVStore(SQLiteStore(Path(tempfile.mkdtemp()) / "nodes.sqlite"))
+    >>> store.put_all([("b", {"page": 2}), ("a", {"page": 1})], collection="pages")
+    >>> store.get("a", collection="pages"), store.get("a"), store.get_all("pages")
+    ({'page': 1}, None, {'a': {'page': 1}, 'b': {'page': 2}})
     """
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -80,50 +84,6 @@ class JSONKVStore(BaseKVStore):
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
-
-
-class SQLiteKVStore(JSONKVStore):
-    """A LlamaIndex key-value store in one SQLite file.
-
-    LlamaIndex's own `SimpleKVStore` is in memory, and written to a file only on request. See
-    `SQLiteKeyValueStore` for how safely rows are stored.
-
-    >>> import tempfile
-    >>> store = SQLiteKVStore(Path(tempfile.mkdtemp()) / "nodes.sqlite")
-    >>> store.put_all([("b", {"page": 2}), ("a", {"page": 1})], collection="pages")
-    >>> store.get("a", collection="pages"), store.get("a"), store.get_all("pages")
-    ({'page': 1}, None, {'a': {'page': 1}, 'b': {'page': 2}})
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        """Open the file at `path`, which is created with its folder if it does not exist."""
-        super().__init__(SQLiteKeyValueStore(path))
-
-
-class RedisKVStore(JSONKVStore):
-    """A LlamaIndex key-value store in Redis.
-
-    Unlike llama-index-storage-kvstore-redis (0.6), its `put_all` and `aput_all` write everything or
-    nothing, it works with several event loops in turn, and it accepts any key. See
-    `RedisKeyValueStore` for the parameters and the settings that the server needs.
-    """
-
-    def __init__(
-        self, url: str, *, namespace: str = "rag_splitters", timeout: float = 30.0
-    ) -> None:
-        super().__init__(RedisKeyValueStore(url, namespace=namespace, timeout=timeout))
-
-
-class PostgresKVStore(JSONKVStore):
-    """A LlamaIndex key-value store in a table of PostgreSQL.
-
-    Unlike llama-index-storage-kvstore-postgres (0.6), it needs one driver instead of three
-    packages, its `put_all` writes everything or nothing, it works with several event loops in turn,
-    and it accepts any key. See `PostgresKeyValueStore` for the parameters.
-    """
-
-    def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
-        super().__init__(PostgresKeyValueStore(url, table=table, timeout=timeout))
 
 
 def _key(collection: str, key: str) -> str:

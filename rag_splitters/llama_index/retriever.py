@@ -37,7 +37,7 @@ from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -374,7 +374,7 @@ def parent_document_retriever(
         if vector_store is None:
             vector_store = _open_chroma(location, model_name or describe_model(model))
         if docstore is None:
-            docstore = location.open_docstore(SQLiteKeyValueStore, SimpleKVStore)
+            docstore = location.open_docstore(SQLiteStore, SimpleKVStore)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
             docstore=docstore,

@@ -103,8 +103,7 @@ def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int | None = None
     if not isinstance(stores.docstore, KeyValueDocstore):
         raise InputError(
             "several processes need a docstore to which all of them may write, such as "
-            "PostgresStore or RedisStore (LlamaIndex: PostgresKVStore or RedisKVStore): pass one "
-            "as docstore"
+            "PostgresStore or RedisStore: pass one as docstore"
         )
     if stores.children.is_local:
         raise InputError(

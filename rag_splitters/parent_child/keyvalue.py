@@ -217,7 +217,7 @@ def _call_in(process: int, function: Callable[[], object]) -> None:
         function()
 
 
-class SQLiteKeyValueStore(KeyValueStore):
+class SQLiteStore(KeyValueStore):
     """Keeps JSON values under string keys in one SQLite file.
 
     For the parents of a folder, or wherever a small durable store is needed without a server. What
@@ -226,7 +226,7 @@ class SQLiteKeyValueStore(KeyValueStore):
 
     >>> import contextlib, tempfile
     >>> path = Path(tempfile.mkdtemp()) / "rows.sqlite"
-    >>> with contextlib.closing(SQLiteKeyValueStore(path)) as store:
+    >>> with contextlib.closing(SQLiteStore(path)) as store:
     ...     store.mset([("b", [1, None]), ("a", {"x": "y"})])
     ...     store.mget(["a", "missing"]), list(store.yield_keys())
     ([{'x': 'y'}, None], ['a', 'b'])

@@ -63,7 +63,7 @@ _HOLDER = (
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
 
-class PostgresKeyValueStore(KeyValueStore):
+class PostgresStore(KeyValueStore):
     """Keeps JSON values under string keys in a table of PostgreSQL.
 
     Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened

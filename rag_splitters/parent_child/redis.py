@@ -51,7 +51,7 @@ return redis.call('HINCRBY', KEYS[1], ARGV[3], 1)
 _END_TURN = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 
-class RedisKeyValueStore(KeyValueStore):
+class RedisStore(KeyValueStore):
     """Keeps JSON values under string keys in Redis.
 
     Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened

@@ -324,8 +324,7 @@ async def _read_claim(docstore: Docstore) -> dict[str, Any]:
         f"{holder} is writing to this docstore, which allows one writing process at a time. Write "
         "from there, or wait until it has finished. If it no longer runs, which cannot be seen "
         "from another machine, call release_claim(). Any number of processes may write to "
-        "PostgresStore, RedisStore or SQLiteStore (LlamaIndex: PostgresKVStore, RedisKVStore or "
-        "SQLiteKVStore)"
+        "PostgresStore, RedisStore or SQLiteStore"
     )
 
 

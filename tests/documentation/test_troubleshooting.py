@@ -303,7 +303,7 @@ RAISED: dict[str, Callable[[], object]] = {
     "invalid PostgreSQL URL: use postgresql://user:password@host/database": lambda: PostgresStore(
         "nonsense://x"
     ),
-    "PostgresKeyValueStore('postgresql://127.0.0.1:1/x', table='rag_splitters'): "
+    "PostgresStore('postgresql://127.0.0.1:1/x', table='rag_splitters'): "
     "connection failed": lambda: PostgresStore("postgresql://127.0.0.1:1/x", timeout=5).mget(["a"]),
 }
 

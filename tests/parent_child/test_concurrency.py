@@ -22,10 +22,10 @@ from llama_index.core import Document as LlamaIndexDocument
 from rag_splitters import llama_index
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
+    PostgresStore,
     RecursiveTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.errors import FolderInUseError

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document
 
-from rag_splitters.langchain import SQLiteStore, parent_document_retriever
+from rag_splitters.langchain import DocumentStore, parent_document_retriever
 from rag_splitters.parent_child import errors
-from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import SQLiteStore
 
 TEA = Document(page_content="Tea is hot. " * 20, id="tea")
 LONG = Document(page_content="Rain fell all day. " * 40_000, id="long")
@@ -19,8 +19,8 @@ LONG = Document(page_content="Rain fell all day. " * 40_000, id="long")
 
 def limit(docstore: object, pages: int) -> None:
     """Let SQLite say that the disk is full when its file has grown to so many pages."""
-    assert isinstance(docstore, SQLiteStore)
-    assert isinstance(docstore.rows, SQLiteKeyValueStore)
+    assert isinstance(docstore, DocumentStore)
+    assert isinstance(docstore.rows, SQLiteStore)
     docstore.rows._database.read(f"PRAGMA max_page_count = {pages}")
 
 

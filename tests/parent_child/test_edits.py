@@ -99,16 +99,16 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
         yield {
             "langchain": {**options, "docstore": InMemoryStore()},
             "llama_index": {
-                **options, "docstore": llama_index.SQLiteKVStore(tmp_path / "rows.sqlite"),
+                **options, "docstore": llama_index.SQLiteStore(tmp_path / "rows.sqlite"),
             },
         }  # fmt: skip
     else:
         url = request.getfixturevalue(f"{name}_url")
-        kinds: dict[str, tuple[Any, Any]] = {
-            "redis": (langchain.RedisStore, llama_index.RedisKVStore),
-            "postgres": (langchain.PostgresStore, llama_index.PostgresKVStore),
+        kinds: dict[str, Any] = {
+            "redis": langchain.RedisStore,
+            "postgres": langchain.PostgresStore,
         }
-        opened = [kind(url) for kind in kinds[name]]
+        opened = [kinds[name](url) for _ in range(2)]
         yield dict(
             zip(("langchain", "llama_index"), [{"docstore": each} for each in opened], strict=True)
         )

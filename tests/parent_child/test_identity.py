@@ -12,8 +12,7 @@ import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.langchain.kvstores import DocumentStore
+from rag_splitters.langchain import DocumentStore, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings, ModelError
 from rag_splitters.parent_child import (
     DamagedRowsError,
@@ -22,7 +21,7 @@ from rag_splitters.parent_child import (
     RefusedDocumentsError,
     StoreError,
 )
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 from tests.support.stores import OpenStore
@@ -102,7 +101,7 @@ def test_a_docstore_of_another_collection_is_refused(
 
 @every_front_end
 def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: Path) -> None:
-    stores = [docstore_for(front, SQLiteKeyValueStore(tmp_path / str(n))) for n in range(3)]
+    stores = [docstore_for(front, SQLiteStore(tmp_path / str(n))) for n in range(3)]
     with closing(front.build(PAGES[:2], path=tmp_path / "a", docstore=stores[0])):
         pass
     with closing(front.build(PAGES[2:], path=tmp_path / "b", docstore=stores[1])):
@@ -177,7 +176,7 @@ def test_an_own_vector_store_says_which_model_wrote_it(
             options = {"vectorstore": InMemoryVectorStore(model)}
         elif is_own_store:
             options = {"vector_store": ListVectorStore(kept={}), "embeddings": model}
-        store = SQLiteKeyValueStore(tmp_path / "docs.sqlite")
+        store = SQLiteStore(tmp_path / "docs.sqlite")
         return front.build(docstore=docstore_for(front, store), **options)
 
     models = [HashingEmbeddings(dimensions=size) for size in (32, 64)]

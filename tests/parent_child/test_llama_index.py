@@ -36,9 +36,10 @@ from llama_index.core.vector_stores.types import (
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters.llama_index import (
+    JSONKVStore,
     ParentDocumentRetriever,
     SentenceNodeParser,
-    SQLiteKVStore,
+    SQLiteStore,
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
@@ -89,9 +90,10 @@ class ListVectorStore(BasePydanticVectorStore):
 DOCSTORES: dict[str, Callable[[Path], Any]] = {
     "memory": lambda path: None,
     "SimpleKVStore": lambda path: SimpleKVStore(),
-    "SQLiteKVStore": lambda path: SQLiteKVStore(path / "kv.sqlite"),
+    "SQLiteStore": lambda path: SQLiteStore(path / "kv.sqlite"),
+    "JSONKVStore": lambda path: JSONKVStore(SQLiteStore(path / "kv.sqlite")),
     "SimpleDocumentStore": lambda path: SimpleDocumentStore(),
-    "KVDocumentStore": lambda path: KVDocumentStore(SQLiteKVStore(path / "docs.sqlite")),
+    "KVDocumentStore": lambda path: KVDocumentStore(JSONKVStore(SQLiteStore(path / "docs.sqlite"))),
 }
 
 

@@ -18,9 +18,9 @@ from langchain_core.documents import Document
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
     RecursiveTextSplitter,
+    SQLiteStore,
     parent_document_retriever,
 )
-from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import losses
 from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
@@ -124,7 +124,7 @@ def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
     shared(place).add_documents(documents())
     rows = SQLiteStore(place[2])
     key = next(iter(rows.yield_keys(prefix=RECORD_PREFIX)))
-    rows.rows._change({}, {key.encode(): b"\xff"}, [])  # type: ignore[attr-defined]
+    rows._change({}, {key.encode(): b"\xff"}, [])
     assert len(shared(place, search_type="similarity").invoke(sentence(3))) == 2
 
 

@@ -18,9 +18,9 @@ import redis
 
 from rag_splitters.calls import arun
 from rag_splitters.parent_child.errors import StoreError
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
-from rag_splitters.parent_child.postgres import PostgresKeyValueStore
-from rag_splitters.parent_child.redis import RedisKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.postgres import PostgresStore
+from rag_splitters.parent_child.redis import RedisStore
 from tests.support.servers import PostgresServer, RedisServer
 from tests.support.stores import OpenStore, on_server
 
@@ -35,7 +35,7 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[RedisServer | Postgre
 
 
 def opened(url: str, timeout: float = 10) -> KeyValueStore:
-    kind = RedisKeyValueStore if url.startswith("redis") else PostgresKeyValueStore
+    kind = RedisStore if url.startswith("redis") else PostgresStore
     return kind(url, timeout=timeout)
 
 
@@ -43,7 +43,7 @@ def opened(url: str, timeout: float = 10) -> KeyValueStore:
 
 
 def refuse_a_key_in_sqlite(path: str) -> None:
-    with closing(SQLiteKeyValueStore(path)) as store:
+    with closing(SQLiteStore(path)) as store:
         store._database._connection.execute(
             "CREATE TRIGGER refusal BEFORE INSERT ON rows WHEN NEW.key = x'6B65792D31303030' "
             "BEGIN SELECT RAISE(ABORT, 'refused'); END"
@@ -83,7 +83,7 @@ def test_mset_that_fails_on_the_way_writes_nothing(
     store.mset([("before", 0), ("key-0000", "old")])
     REFUSALS[back_end](where)
     try:
-        with pytest.raises(StoreError, match="KeyValueStore"):
+        with pytest.raises(StoreError, match=r"Store\("):
             store.mset(ROWS)
     finally:
         if back_end == "redis":
@@ -115,9 +115,9 @@ def test_closed_store_says_so(open_store: OpenStore) -> None:
     store.close()
     store.close()
     for use in (lambda: store.mget(["key"]), lambda: list(store.yield_keys())):
-        with pytest.raises(StoreError, match=r"KeyValueStore.* is closed"):
+        with pytest.raises(StoreError, match=r"Store.* is closed"):
             use()
-    with pytest.raises(StoreError, match=r"KeyValueStore.* is closed"):
+    with pytest.raises(StoreError, match=r"Store.* is closed"):
         asyncio.run(arun(store.write([("key", 2)])))
     assert open_store().mget(["key"]) == [1]
 
@@ -142,14 +142,14 @@ def test_wrong_password_is_an_error_that_does_not_show_it(own_server: RedisServe
 )
 def test_redis_url_that_cannot_be_read_is_not_shown(url: str) -> None:
     with pytest.raises(ValueError, match="invalid Redis URL: use redis://") as caught:
-        RedisKeyValueStore(url)
+        RedisStore(url)
     assert "secret" not in chain(caught.value)
 
 
 @pytest.mark.parametrize("url", ["localhost", "postgresql://user:sec%ret@host", "secret = = "])
 def test_postgres_url_that_cannot_be_read_is_not_shown(url: str) -> None:
     with pytest.raises(ValueError, match="invalid PostgreSQL URL: use postgres") as caught:
-        PostgresKeyValueStore(url)
+        PostgresStore(url)
     assert "secret" not in chain(caught.value)
 
 
@@ -163,7 +163,7 @@ def test_postgres_url_that_cannot_be_read_is_not_shown(url: str) -> None:
     ],
 )
 def test_store_shows_where_it_is_but_no_secret(url: str, shown: str) -> None:
-    kind = RedisKeyValueStore if url.startswith(("redis", "unix")) else PostgresKeyValueStore
+    kind = RedisStore if url.startswith(("redis", "unix")) else PostgresStore
     assert shown in repr(kind(url))
     assert "secret" not in repr(kind(url))
 
@@ -176,7 +176,7 @@ def test_store_refuses_a_timeout_that_is_none(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "kind", "extra"),
-    [("redis", RedisKeyValueStore, "redis"), ("psycopg", PostgresKeyValueStore, "postgres")],
+    [("redis", RedisStore, "redis"), ("psycopg", PostgresStore, "postgres")],
 )
 def test_missing_extra_is_named(
     module: str, kind: Callable[[str], object], extra: str, monkeypatch: pytest.MonkeyPatch
@@ -191,7 +191,7 @@ def test_sqlite_store_names_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "text.sqlite"
     path.write_text("this is no database, however long it may be")
     with pytest.raises(StoreError, match=r"text\.sqlite'\): file is not a database"):
-        SQLiteKeyValueStore(path)
+        SQLiteStore(path)
 
 
 # Servers that go away, and silent ones
@@ -202,9 +202,9 @@ def test_store_survives_a_restart_of_its_server(own_server: RedisServer) -> None
         asyncio.run(read_at_once(store, 8))  # which leaves several connections open
         store.mset([("key", 1)])
         own_server.kill()
-        with pytest.raises(StoreError, match=rf"KeyValueStore\('.*127.0.0.1:{own_server.port}"):
+        with pytest.raises(StoreError, match=rf"Store\('.*127.0.0.1:{own_server.port}"):
             store.mget(["key"])
-        with pytest.raises(StoreError, match="KeyValueStore"):
+        with pytest.raises(StoreError, match=r"Store\("):
             asyncio.run(arun(store.write([("key", 2)])))
         own_server.start()
         asyncio.run(read_at_once(store, 8))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
-from rag_splitters.langchain import PostgresStore, RedisStore, SQLiteStore
-from rag_splitters.langchain.kvstores import DocumentStore
+from rag_splitters.langchain import DocumentStore, PostgresStore, RedisStore
 from tests.parent_child.test_stores_keyvalue import KEYS, VALUES
+from tests.support.stores import OpenStore
 
 THREE = tuple(
     Document(page_content=f"text {n}", metadata={"nested": {"n": [n, None, {}]}}, id=str(n))
@@ -24,13 +23,9 @@ THREE = tuple(
 
 
 @pytest.fixture
-def store(place: tuple[str, str]) -> Iterator[DocumentStore]:
-    """The store of a back end, as a user opens it."""
-    back_end, where = place
-    kinds = {"sqlite": SQLiteStore, "redis": RedisStore, "postgres": PostgresStore}
-    store = kinds[back_end](where)
-    yield store
-    store.close()
+def store(open_store: OpenStore) -> DocumentStore:
+    """Documents in the store of a back end."""
+    return DocumentStore(open_store())
 
 
 class TestSync(BaseStoreSyncTests[Document]):
@@ -90,10 +85,11 @@ def test_store_names_what_json_lacks_before_it_writes(value: object, store: Docu
 
 
 def test_stores_on_a_server_are_apart_by_name(redis_url: str, postgres_url: str) -> None:
-    for one, other in (
+    for pair in (
         (RedisStore(redis_url, namespace="a"), RedisStore(redis_url, namespace="b")),
         (PostgresStore(postgres_url, table="a"), PostgresStore(postgres_url, table='b"% {x}')),
     ):
+        one, other = map(DocumentStore, pair)
         one.mset([("key", THREE[0])])
         assert list(other.yield_keys()) == []
         other.mset([("key", THREE[1])])
@@ -103,7 +99,7 @@ def test_stores_on_a_server_are_apart_by_name(redis_url: str, postgres_url: str)
 
 
 def test_redis_store_takes_a_url_that_asks_for_strings(redis_url: str) -> None:
-    store = RedisStore(f"{redis_url}?decode_responses=True&protocol=2")
+    store = DocumentStore(RedisStore(f"{redis_url}?decode_responses=True&protocol=2"))
     store.mset([("\ud800", THREE[0])])
     assert (store.mget(["\ud800"]), list(store.yield_keys())) == ([THREE[0]], ["\ud800"])
     store.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,27 +19,16 @@ from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
-from rag_splitters.langchain.kvstores import DocumentStore
-from rag_splitters.llama_index import (
-    HierarchicalNodeParser,
-    PostgresKVStore,
-    RecursiveNodeParser,
-    RedisKVStore,
-    SQLiteKVStore,
-)
-from rag_splitters.llama_index.kvstores import JSONKVStore
+from rag_splitters.langchain import DocumentStore
+from rag_splitters.llama_index import HierarchicalNodeParser, JSONKVStore, RecursiveNodeParser
 from tests.parent_child.test_stores_keyvalue import KEYS, VALUES
 from tests.support.stores import OpenStore
 
-KINDS = {"sqlite": SQLiteKVStore, "redis": RedisKVStore, "postgres": PostgresKVStore}
-
 
 @pytest.fixture
-def store(place: tuple[str, str]) -> Iterator[JSONKVStore]:
-    """The store of a back end, as a user opens it."""
-    store = KINDS[place[0]](place[1])
-    yield store
-    store.close()
+def store(open_store: OpenStore) -> JSONKVStore:
+    """Collections in the store of a back end."""
+    return JSONKVStore(open_store())
 
 
 COLLECTIONS = st.sampled_from(["data", "", "d", "data/", "\ud800", "%*"])

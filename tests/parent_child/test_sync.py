@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import SQLiteStore
 from rag_splitters.parent_child.records import record_key
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 
@@ -31,10 +31,10 @@ def state(front: FrontEnd, retriever: Any) -> tuple[Any, ...]:
     return sorted(children), dict(zip(keys, store.mget(keys), strict=True))
 
 
-def rows_store(retriever: Any) -> SQLiteKeyValueStore:
+def rows_store(retriever: Any) -> SQLiteStore:
     """The key-value store in a folder, under either front end."""
     store = getattr(retriever.docstore, "rows", retriever.docstore)
-    assert isinstance(store, SQLiteKeyValueStore)
+    assert isinstance(store, SQLiteStore)
     return store
 
 

@@ -23,7 +23,7 @@ import pytest
 import redis
 
 from rag_splitters.calls import run
-from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore
+from rag_splitters.langchain import DocumentStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import DocstoreInUseError, LockLostError, StoreError, writing
 from rag_splitters.parent_child.chroma import ChromaChildren
@@ -31,7 +31,7 @@ from rag_splitters.parent_child.identity import check_identity
 from rag_splitters.parent_child.index import stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
-from rag_splitters.parent_child.postgres import PostgresKeyValueStore
+from rag_splitters.parent_child.postgres import PostgresStore
 from rag_splitters.parent_child.records import Entry
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.processes import ROOT
@@ -428,13 +428,13 @@ def test_one_document_takes_few_statements_of_postgresql(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements: list[Any] = []
-    run_statement = PostgresKeyValueStore._run_statement
+    run_statement = PostgresStore._run_statement
 
     def count(self: Any, connection: Any, *statement: Any) -> Any:
         statements.append(statement)
         return run_statement(self, connection, *statement)
 
-    monkeypatch.setattr(PostgresKeyValueStore, "_run_statement", count)
+    monkeypatch.setattr(PostgresStore, "_run_statement", count)
     front = FrontEnd("langchain")
     with closing(PostgresStore(postgres_url)) as docstore:
         retriever = front.build(docstore=docstore)

@@ -20,10 +20,10 @@ from langchain_core.documents import Document
 
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
+    PostgresStore,
     RecursiveTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import consistency, indexing
 from tests.support.processes import do_jobs, tell

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
-from rag_splitters.parent_child.postgres import PostgresKeyValueStore
-from rag_splitters.parent_child.redis import RedisKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.postgres import PostgresStore
+from rag_splitters.parent_child.redis import RedisStore
 
 __all__ = ["BACK_ENDS", "OpenStore", "on_server", "open_store", "opener", "place"]
 
@@ -22,10 +22,10 @@ OpenStore = Callable[[], KeyValueStore]
 def opener(back_end: str, place: str) -> OpenStore:
     """What opens the store of a back end: at a path or a URL."""
     if back_end == "sqlite":
-        return partial(SQLiteKeyValueStore, place)
+        return partial(SQLiteStore, place)
     if back_end == "redis":
-        return partial(RedisKeyValueStore, place, timeout=10)
-    return partial(PostgresKeyValueStore, place, timeout=10)
+        return partial(RedisStore, place, timeout=10)
+    return partial(PostgresStore, place, timeout=10)
 
 
 def on_server(*names: str) -> list[Any]:

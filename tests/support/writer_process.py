@@ -19,10 +19,11 @@ from langchain_core.documents import Document
 
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
+    PostgresStore,
     RecursiveTextSplitter,
+    RedisStore,
     parent_document_retriever,
 )
-from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
 from tests.support.processes import do_jobs, tell
 
