@@ -40,13 +40,13 @@ from rag_splitters.langchain.splitters import AutoTextSplitter, RecursiveTextSpl
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
+from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
-    StoreLocation,
+    Shared,
     search_options,
 )
 from rag_splitters.parent_child.options import (
@@ -378,18 +378,22 @@ def parent_document_retriever(
     """
     if vectorstore is not None and embeddings is not None:
         raise InputError("pass embeddings or vectorstore, not both: the vectorstore has its own")
+    if vectorstore is not None and client is not None:
+        raise InputError("client would not be used: pass either client or vectorstore")
     defaults = search_options(vectorstore is None, search_type, smoothing, headings)
     is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
         parent_splitter = AutoTextSplitter(**PARENTS) if byte_store is None else None
     parents = docstore if byte_store is None else byte_store
-    with StoreLocation(
-        path, collection_name, client, vectorstore, "vectorstore", reembed=reembed
-    ) as location:
+    with Shared(path, collection_name) as shared:
         if vectorstore is None:
-            vectorstore = _open_chroma(location, embeddings, model_name)
+            model: Any = HashingEmbeddings() if embeddings is None else embeddings
+            if not callable(getattr(model, "embed_documents", None)):
+                model = Embedder(model)
+            name = model_name or describe_model(model)
+            vectorstore = _chroma(*shared.open_collection(client, name, reembed=reembed), model)
         if parents is None:
-            docstore = location.open_docstore(SQLiteStore, InMemoryStore)
+            docstore = shared.open_docstore(SQLiteStore, InMemoryStore)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
             docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in, or it is wrapped
@@ -399,19 +403,16 @@ def parent_document_retriever(
             retrieve=retrieve or ("parents" if is_classic else "passages"),
             id_key=id_key,
             model_name=model_name,
+            shared=shared,
             **defaults,
             **options,
         )
-        return location.hand_over(retriever, documents)
+        return retriever.open(documents, reembed=reembed)
 
 
-def _open_chroma(location: StoreLocation, embeddings: Any, model_name: str | None) -> VectorStore:
+def _chroma(client: Any, collection: Any, model: Any) -> VectorStore:
     from langchain_chroma import Chroma
 
-    model: Any = HashingEmbeddings() if embeddings is None else embeddings
-    if not callable(getattr(model, "embed_documents", None)):
-        model = Embedder(model)
-    client, collection = location.open_collection(model_name or describe_model(model))
     return Chroma(
         client=client,
         collection_name=collection.name,

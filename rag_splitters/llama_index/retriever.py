@@ -36,13 +36,13 @@ from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
+from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
-    StoreLocation,
+    Shared,
     search_options,
 )
 from rag_splitters.parent_child.options import (
@@ -364,17 +364,21 @@ def parent_document_retriever(
     RuntimeError) for a folder that another process has open; and RefusedDocumentsError, whose
     `result` is the retriever, for documents that cannot be stored.
     """
+    if vector_store is not None and client is not None:
+        raise InputError("client would not be used: pass either client or vector_store")
     model = HashingEmbeddings() if embed_model is None else embed_model
     if not is_embedding_client(model):
         model = Embedder(model)  # a function, or a factory
     defaults = search_options(vector_store is None, search_type, smoothing, headings)
-    with StoreLocation(
-        path, collection_name, client, vector_store, "vector_store", reembed=reembed
-    ) as location:
+    with Shared(path, collection_name) as shared:
         if vector_store is None:
-            vector_store = _open_chroma(location, model_name or describe_model(model))
+            from llama_index.vector_stores.chroma import ChromaVectorStore
+
+            name = model_name or describe_model(model)
+            _, collection = shared.open_collection(client, name, reembed=reembed)
+            vector_store = ChromaVectorStore(chroma_collection=collection)
         if docstore is None:
-            docstore = location.open_docstore(SQLiteStore, SimpleKVStore)
+            docstore = shared.open_docstore(SQLiteStore, SimpleKVStore)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
             docstore=docstore,
@@ -389,11 +393,5 @@ def parent_document_retriever(
             **defaults,
             **options,
         )
-        return location.hand_over(retriever, documents)
-
-
-def _open_chroma(location: StoreLocation, model_name: str) -> BasePydanticVectorStore:
-    from llama_index.vector_stores.chroma import ChromaVectorStore
-
-    _, collection = location.open_collection(model_name)
-    return ChromaVectorStore(chroma_collection=collection)
+        retriever.shared = shared
+        return retriever.open(documents, reembed=reembed)

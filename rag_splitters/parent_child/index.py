@@ -6,9 +6,8 @@ import copy
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from typing_extensions import Self
@@ -17,7 +16,11 @@ from rag_splitters.calls import call, in_both_forms, run
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
-from rag_splitters.parent_child.errors import MissingParentsError, StoreError, explaining_full_disk
+from rag_splitters.parent_child.errors import (
+    MissingParentsError,
+    RefusedDocumentsError,
+    explaining_full_disk,
+)
 from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
 from rag_splitters.parent_child.indexing import (
@@ -30,46 +33,21 @@ from rag_splitters.parent_child.indexing import (
     remove,
 )
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
-from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
+from rag_splitters.parent_child.opening import Shared
 from rag_splitters.parent_child.options import Query, SearchType
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
 from rag_splitters.parent_child.stores import ChildStore, Split, Stores
-from rag_splitters.parent_child.writing import Docstore, Turn, Writer, process_lock, release_claim
+from rag_splitters.parent_child.writing import Docstore, Turn, process_lock, release_claim
 
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
 D = TypeVar("D")
 Prepared = tuple[Query, Mapping[str, Any], Rerank | None]
 """A query, the filters for its stores, and the reranker."""
-
-
-@dataclass
-class Shared:
-    """What retrievers over the same stores share, also those that are copied from one another."""
-
-    folder: Path | None = None
-    """The index's folder; None for memory or servers."""
-    writer: Writer = field(default_factory=Writer)
-    keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
-    searchable: set[str] = field(default_factory=set)
-    """Metadata keys that children are known to store, so that filters can name them."""
-    is_checked: bool = False
-    """Whether the vector store was seen to hold the children that it should."""
-    resources: ExitStack = field(default_factory=ExitStack)
-    """Closes what the factory opened."""
-    is_closed: bool = False
-    """Whether what the factory opened has been closed."""
-
-    def check_open(self) -> None:
-        """Raise a StoreError if the retriever was closed."""
-        if self.is_closed:
-            raise StoreError(
-                "this retriever is closed: open the index again with parent_document_retriever"
-            )
 
 
 @contextmanager
@@ -262,10 +240,15 @@ class ParentChildIndex(Generic[A, D]):
     import_classic, aimport_classic = in_both_forms(_import_classic)
     release_claim, arelease_claim = in_both_forms(_release_claim)
 
-    def open(self, *, reembed: bool = False) -> None:
-        """Check that the stores belong together, and embed all documents anew if asked to.
+    def open(self, documents: Iterable[A] | None = None, *, reembed: bool = False) -> Self:
+        """Check that the stores belong together, and add documents.
 
-        Raises IndexMismatchError, which names both sides, if they do not.
+        Parameters:
+            documents: documents to add.
+            reembed: whether to embed all documents anew first, if that was done with another model.
+
+        Raises IndexMismatchError, which names both sides, if the stores do not belong together, and
+        RefusedDocumentsError, whose `result` is the retriever, for documents that cannot be stored.
         """
         if reembed:
             run(reembed_documents(self._stores()))
@@ -275,10 +258,16 @@ class ParentChildIndex(Generic[A, D]):
                     "langchain_classic wrote this index: it can be searched as it is; call "
                     "import_classic() before you add, change or remove documents"
                 )
+        try:
+            if documents is not None:
+                run(self._add_documents(documents))
+        except RefusedDocumentsError as error:
+            raise RefusedDocumentsError(error.refusals, self) from None
+        return self
 
     def close(self) -> None:
         """Close what the factory opened; stores that you passed in stay open."""
-        self.shared.resources.close()
+        self.shared.close()
 
     async def aclose(self) -> None:
         """Asynchronous `close`."""

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from rag_splitters.errors import FileError, InputError
+from rag_splitters.errors import FileError
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.errors import (
     FolderInUseError,
     RefusedDocumentsError,
+    StoreError,
     explaining_full_disk,
 )
-from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
-from rag_splitters.parent_child.writing import Process, lock_file
+from rag_splitters.parent_child.writing import Process, Writer, lock_file
 
 if TYPE_CHECKING:
     from chromadb import Collection
 
-
-R = TypeVar("R", bound=ParentChildIndex[Any, Any])
 
 CHILDREN: dict[str, Any] = {"chunk_size": 400, "length_function": "characters"}
 PARENTS: dict[str, Any] = {"chunk_size": 2000, "length_function": "characters"}
@@ -35,85 +33,70 @@ CLASSIC_ID_KEY = "doc_id"
 """The key under which `langchain_classic`'s retriever keeps a parent's id."""
 
 
-class StoreLocation:
-    """A folder, memory or a server, and what a factory opens there.
+class Shared:
+    """What retrievers over the same stores share, also those that are copied from one another.
 
-    In a `with` block, everything is closed again unless `hand_over` has given it to a retriever.
+    A factory opens stores with it, and in its `with` block they are closed again if anything fails.
 
     Parameters:
-        path: the folder, which this process owns from now on; None for memory. With a vector store
-            and a docstore of your own, it holds the keyword index alone.
+        path: the index's folder, which this process owns from now on; None for memory or servers.
+            With a vector store and a docstore of your own, it holds the keyword index alone.
         collection: the name of the collection, after which its files in the folder are named.
-        name: what the framework calls a vector store.
-        reembed: whether to embed all documents anew, if they were embedded with another model.
 
-    Raises ValueError if one of these would not be used, and FolderInUseError if another process has
-    the folder.
+    Raises FolderInUseError if another process has the folder.
     """
 
-    def __init__(
-        self,
-        path: str | Path | None,
-        collection: str,
-        client: Any,
-        vector_store: Any,
-        name: str,
-        *,
-        reembed: bool,
-    ) -> None:
-        if vector_store is not None and client is not None:
-            raise InputError(f"client would not be used: pass either client or {name}")
-        self._resources, self._client, self._collection = ExitStack(), client, collection
-        self._reembed = reembed
-        self._folder = None if path is None else Path(path)
-        if self._folder is not None:
-            self._resources.callback(own_folder(self._folder))
-        keywords = self._folder and self._folder / "keywords" / f"{collection}.sqlite"
-        self._keywords = KeywordIndex(keywords)
-        self._resources.callback(self._keywords.close)
+    def __init__(self, path: str | Path | None = None, collection: str = "") -> None:
+        self.folder = None if path is None else Path(path)
+        self.writer = Writer()
+        self.searchable: set[str] = set()
+        """Metadata keys that children are known to store, so that filters can name them."""
+        self.is_checked = False
+        """Whether the vector store was seen to hold the children that it should."""
+        self._is_closed = False
+        self._collection, self._resources = collection, ExitStack()
+        if self.folder is not None:
+            self._resources.callback(own_folder(self.folder))
+        keywords = self.folder and self.folder / "keywords" / f"{collection}.sqlite"
+        self.keywords = KeywordIndex(keywords)
 
-    def __enter__(self) -> StoreLocation:
+    def __enter__(self) -> Shared:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._resources.close()
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        self._resources.callback(self.keywords.close)
+        self._resources.callback(setattr, self, "_is_closed", True)
+        if error is not None and not isinstance(error, RefusedDocumentsError):  # which has the rest
+            self.close()
 
-    def open_collection(self, model_name: str) -> tuple[Any, Collection]:
+    def open_collection(
+        self, client: Any, model_name: str, *, reembed: bool
+    ) -> tuple[Any, Collection]:
         """Open the client and the collection for a model's vectors; see `open_collection`."""
         collection = open_collection(
-            self._folder, self._client, model_name, self._collection, renew=self._reembed
+            self.folder, client, model_name, self._collection, renew=reembed
         )
-        with explaining_full_disk(self._folder):
+        with explaining_full_disk(self.folder):
             return self._resources.enter_context(collection)
 
     def open_docstore(self, in_folder: Callable[[Path], Any], in_memory: Callable[[], Any]) -> Any:
         """Open a docstore in the folder or, without a folder, in memory."""
-        if self._folder is None:
+        if self.folder is None:
             return in_memory()
-        docstore = in_folder(self._folder / "parents" / f"{self._collection}.sqlite")
+        docstore = in_folder(self.folder / "parents" / f"{self._collection}.sqlite")
         self._resources.callback(docstore.close)
         return docstore
 
-    def hand_over(self, retriever: R, documents: Iterable[Any] | None) -> R:
-        """Give a retriever all that was opened, and add documents to it.
+    def check_open(self) -> None:
+        """Raise a StoreError if the retriever was closed."""
+        if self._is_closed:
+            raise StoreError(
+                "this retriever is closed: open the index again with parent_document_retriever"
+            )
 
-        Raises IndexMismatchError if the stores belong to another index, or were written with
-        another model, and RefusedDocumentsError, whose `result` is the retriever, for documents
-        that cannot be stored.
-        """
-        retriever.shared = Shared(self._folder, keywords=self._keywords)
-        retriever.open(reembed=self._reembed)
-        refusal: RefusedDocumentsError | None = None
-        if documents is not None:
-            try:
-                retriever.add_documents(documents)
-            except RefusedDocumentsError as error:
-                refusal = error
-        resources = retriever.shared.resources = self._resources.pop_all()
-        resources.callback(setattr, retriever.shared, "is_closed", True)
-        if refusal is not None:
-            raise RefusedDocumentsError(refusal.refusals, retriever)
-        return retriever
+    def close(self) -> None:
+        """Close what the factory opened."""
+        self._resources.close()
 
 
 _folders_lock = threading.Lock()
