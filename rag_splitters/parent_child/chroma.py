@@ -226,6 +226,14 @@ class ChromaChildren(ChildStore):
         for batch in batched(ids, _READ_BATCH):
             await self._call(self._collection.delete, ids=list(batch), where=where)
 
+    async def adopt(self, turn: Turn) -> None:
+        where = {EDITION_KEY: {"$gt": turn.number}}
+        later = await self._call(self._collection.get, where=where, include=[])
+        for ids in batched(later["ids"], self.batch_size):
+            await turn.confirm()
+            metadatas = [{EDITION_KEY: turn.number}] * len(ids)
+            await self._call(self._collection.update, ids=list(ids), metadatas=metadatas)
+
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
         for batch in batched(ids, _READ_BATCH):

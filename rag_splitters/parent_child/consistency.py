@@ -202,6 +202,7 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
     if repair:
         if not remove_most:
             _check_removal(report, len(children))
+        await stores.children.adopt(stores.current_turn)
         removed = [*unreadable, *report.stray_parents]
         await remove_rows(stores, report.orphans or [], removed=removed)
     return report

@@ -144,6 +144,13 @@ class ChildStore(ABC):
             up_to: children that a later turn wrote stay, if the store can tell; None: all go.
         """
 
+    async def adopt(self, turn: Turn) -> None:
+        """Let this turn own the children of later ones, if the store can tell.
+
+        There are some if the docstore was restored from an older backup.
+        """
+        return
+
     @abstractmethod
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         """Return the children with these ids, in their order; None where there is none."""

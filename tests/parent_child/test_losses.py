@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -341,3 +342,23 @@ except FolderInUseError as error:
     assert "is open in process" in messages[1]
     assert "on elsewhere" in messages[2]
     release()
+
+
+def test_children_can_be_removed_after_an_old_docstore_was_restored(
+    place: tuple[Any, str, Path],
+) -> None:
+    client, name, path = place
+    backup = path.with_name("backup.sqlite")
+    index = shared(place)
+    index.add_documents(documents())
+    with closing(sqlite3.connect(path)) as rows, closing(sqlite3.connect(backup)) as copy:
+        rows.backup(copy)
+    for topic in range(9):  # the same children, written in later turns
+        changed = [each.model_copy(update={"metadata": {"topic": topic}}) for each in documents()]
+        index.add_documents(changed)
+    restored = shared((client, name, backup))
+    restored.verify(repair=True)
+    restored.delete(["p0"])
+    restored.add_documents([Document(page_content="Something else.", id="p1")])
+    assert restored.verify().is_sound
+    assert client.get_collection(name).get(where={"_source_id": "p0"})["ids"] == []
