@@ -14,7 +14,7 @@ from langchain_core.stores import BaseStore, ByteStore, InMemoryBaseStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
-from rag_splitters.calls import Call
+from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.documents import check_document
 from rag_splitters.langchain.kvstores import DocumentStore
@@ -182,23 +182,19 @@ class ByteDocuments(BaseStore[str, Document]):
     def __hash__(self) -> int:
         return id(self.byte_store)
 
-    def mget(self, keys: Sequence[str]) -> list[Document | None]:
-        return [_load_document(value) for value in self.byte_store.mget(keys)]
+    async def _mget(self, keys: Sequence[str]) -> list[Document | None]:
+        return list(map(_load_document, await call_method(self.byte_store, "mget", keys)))
 
-    async def amget(self, keys: Sequence[str]) -> list[Document | None]:
-        return [_load_document(value) for value in await self.byte_store.amget(keys)]
+    async def _mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+        pairs = [(key, dumps(document).encode()) for key, document in key_value_pairs]
+        await call_method(self.byte_store, "mset", pairs)
 
-    def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        self.byte_store.mset([(key, dumps(each).encode()) for key, each in key_value_pairs])
+    async def _mdelete(self, keys: Sequence[str]) -> None:
+        await call_method(self.byte_store, "mdelete", keys)
 
-    async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        await self.byte_store.amset([(key, dumps(each).encode()) for key, each in key_value_pairs])
-
-    def mdelete(self, keys: Sequence[str]) -> None:
-        self.byte_store.mdelete(keys)
-
-    async def amdelete(self, keys: Sequence[str]) -> None:
-        await self.byte_store.amdelete(keys)
+    mget, amget = in_both_forms(_mget)
+    mset, amset = in_both_forms(_mset)
+    mdelete, amdelete = in_both_forms(_mdelete)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
         yield from self.byte_store.yield_keys(prefix=prefix)
