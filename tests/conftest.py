@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.browser import browser  # noqa: F401
+from tests.support.clusters import ray, spark  # noqa: F401
+from tests.support.groups import pytest_xdist_make_scheduler  # noqa: F401
 from tests.support.servers import (  # noqa: F401
     chroma_process,
     chroma_server,
@@ -68,9 +70,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for fixture in MARKER_OF_FIXTURE.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARKER_OF_FIXTURE[fixture])
-        for marker in ("ray", "spark"):  # one cluster at a time, with --dist loadgroup
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.xdist_group("cluster"))
     if not _runs_defaults_only(config):
         return
     marked = [item for item in items if any(map(item.get_closest_marker, MARKERS))]

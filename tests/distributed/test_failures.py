@@ -17,8 +17,8 @@ from rag_splitters import AgenticChunker, Chunker, ContextualChunker, RecursiveC
 from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.ray import split_dataset
 from rag_splitters.distributed.spark import split_dataframe
-from tests.distributed.test_ray import blocks, ray  # noqa: F401
-from tests.distributed.test_spark import frame, rows_of, spark  # noqa: F401
+from tests.distributed.test_ray import blocks
+from tests.distributed.test_spark import frame, rows_of
 from tests.support.chat_doubles import sentences_in
 from tests.support.openai_server import OpenAIServer
 from tests.support.tables import Given, fail_on_boom, table_of
@@ -134,7 +134,7 @@ def test_id_column_may_be_named_among_the_metadata() -> None:
 # Ray
 
 
-def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:  # noqa: F811
+def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:
     chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
     chunks = split_dataset(
         blocks(ray, DOCUMENTS, 2), TableSplitter(chunker, id_column="key", on_error="row")
@@ -142,7 +142,7 @@ def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:  # noqa: F
     check_rows(chunks.take_all(), "RuntimeError: it went boom")
 
 
-def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Path) -> None:
     checkpoint = pytest.importorskip("ray.data.checkpoint")
     ray.data.from_arrow(table_of(DOCUMENTS)).write_parquet(str(tmp_path / "documents"))
     context = ray.data.DataContext.get_current()
@@ -187,7 +187,7 @@ class MortalModel:
 
 @pytest.mark.parametrize(("has_cache", "most"), [(False, 4), (True, 1)])
 def test_killed_worker_pays_its_own_batch_twice_at_most(
-    ray: Any,  # noqa: F811
+    ray: Any,
     tmp_path: Path,
     has_cache: bool,
     most: int,
@@ -209,7 +209,7 @@ def test_killed_worker_pays_its_own_batch_twice_at_most(
 
 
 def test_nothing_that_is_sent_to_the_workers_holds_the_key(
-    ray: Any,  # noqa: F811
+    ray: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import ray.cloudpickle
@@ -244,7 +244,7 @@ def test_model_with_a_key_is_not_sent_to_the_workers(monkeypatch: pytest.MonkeyP
 # Spark
 
 
-def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:  # noqa: F811
+def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:
     chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
     chunks = split_dataframe(
         frame(spark, DOCUMENTS), TableSplitter(chunker, id_column="key", on_error="row")
@@ -252,7 +252,7 @@ def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:  # noq
     check_rows(rows_of(chunks), "RuntimeError: it went boom")
 
 
-def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyspark.cloudpickle
 
     dataframe = frame(spark, FINE)

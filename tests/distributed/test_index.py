@@ -18,8 +18,6 @@ import pytest
 from rag_splitters.distributed import IndexSummary, TableIndexer
 from rag_splitters.distributed.ray import index_dataset
 from rag_splitters.distributed.spark import index_dataframe
-from tests.distributed.test_ray import ray  # noqa: F401
-from tests.distributed.test_spark import spark  # noqa: F401
 from tests.support.index_opening import (
     MortalEmbeddings,
     Place,
@@ -49,13 +47,13 @@ def make_place(
     return make
 
 
-def index_with_ray(ray: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
+def index_with_ray(ray: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:
     dataset = ray.data.from_items(rows, override_num_blocks=2)
     options = {"id_column": "id", "batch_size": BATCH, **options}
     return index_dataset(dataset, TableIndexer(partial(open_index, place), **options))
 
 
-def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
+def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:
     frame = spark.createDataFrame(rows, "id string, text string, team string, tower long")
     options = {"id_column": "id", "batch_size": BATCH, **options}
     indexer = TableIndexer(partial(open_index, place), **options)
@@ -124,28 +122,28 @@ def check_refusals(index: Index, places: Callable[[str], Place]) -> None:
 
 
 def test_ray_writes_what_one_process_writes(
-    ray: Any,  # noqa: F811
+    ray: Any,
     make_place: Callable[[str], Place],
 ) -> None:
     check_index(partial(index_with_ray, ray), make_place, survives=True)
 
 
 def test_spark_writes_what_one_process_writes(
-    spark: Any,  # noqa: F811
+    spark: Any,
     make_place: Callable[[str], Place],
 ) -> None:
     check_index(partial(index_with_spark, spark), make_place, survives=False)
 
 
 def test_ray_refuses_what_it_cannot_write(
-    ray: Any,  # noqa: F811
+    ray: Any,
     make_place: Callable[[str], Place],
 ) -> None:
     check_refusals(partial(index_with_ray, ray), make_place)
 
 
 def test_spark_refuses_what_it_cannot_write(
-    spark: Any,  # noqa: F811
+    spark: Any,
     make_place: Callable[[str], Place],
 ) -> None:
     check_refusals(partial(index_with_spark, spark), make_place)

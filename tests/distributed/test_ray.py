@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,30 +31,7 @@ from tests.support.tables import (
     table_of,
 )
 
-ROOT = Path(__file__).parents[2]
 SENTENCES = SentenceChunker(chunk_size=12)
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
-    """Ray on this machine alone, with two processes at most."""
-    ray = pytest.importorskip("ray")
-    pytest.importorskip("ray.data")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(ROOT))  # the workers import what is in `tests`
-        ray.init(
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=2**27,
-            logging_level="ERROR",
-            log_to_driver=False,
-        )
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.default_hash_shuffle_parallelism = 2
-    yield ray
-    ray.shutdown()
 
 
 def blocks(ray: Any, documents: list[Given], count: int) -> Any:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -32,27 +30,8 @@ from tests.support.tables import (
     table_of,
 )
 
-ROOT = Path(__file__).parents[2]
 SENTENCES = SentenceChunker(chunk_size=12)
 COLUMNS = "key string, text string, title string, page long"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """Spark on this machine alone, with two workers."""
-    sql = pytest.importorskip("pyspark.sql")
-    if not shutil.which("java") and not {"JAVA_HOME", "CI"} & os.environ.keys():
-        pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
-    loopback = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    quick = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(ROOT))  # the workers import what is in `tests`
-        builder = sql.SparkSession.builder.master("local[2]").config("spark.driver.memory", "512m")
-        session = builder.config(map={**loopback, **quick}).getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
 
 
 def frame(spark: Any, documents: list[Given], partitions: int = 2) -> Any:

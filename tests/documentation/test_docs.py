@@ -236,7 +236,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.xdist_group("site")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["choosing", "strategies/recursive"])
 def test_page_is_accessible(name: str, scheme: Any, site: Path, browser: Any) -> None:
@@ -248,7 +247,6 @@ def test_page_is_accessible(name: str, scheme: Any, site: Path, browser: Any) ->
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("site")
 def test_site_builds_strictly(site: Path) -> None:
     """Every link and anchor leads somewhere, and nothing is fetched from another server."""
     guide = (site / "llms.txt").read_text(encoding="utf-8")

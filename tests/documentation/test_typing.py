@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +82,12 @@ def run_checker(arguments: list[str], consumer: Consumer) -> str:
 
 
 def mypy(consumer: Consumer) -> list[Report]:
-    options = ["--strict", "--config-file=", "--show-error-codes", "--no-error-summary"]
+    """With what mypy knows from the checkout about the packages that both read: a minute less."""
+    cache = consumer.folder / "mypy"
+    with suppress(FileNotFoundError):
+        shutil.copytree(ROOT / ".mypy_cache", cache)
+    settings = [f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={cache}"]
+    options = [*settings, "--show-error-codes", "--no-error-summary"]
     output = run_checker(["mypy", *options, f"--python-executable={consumer.python}"], consumer)
     matches = [_REPORT.match(line) for line in output.splitlines() if ": error:" in line]
     assert None not in matches, output

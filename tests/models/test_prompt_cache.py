@@ -36,9 +36,15 @@ def spans_of(chunker: ContextualChunker, text: str, is_async: bool) -> list[Span
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("concurrency", [4, 16])
-@pytest.mark.parametrize(("window", "share"), [(20_000, 0.9), (8_000, 0.78)])
+@pytest.mark.parametrize(
+    ("window", "share", "concurrency", "is_async"),
+    [
+        (20_000, 0.9, 4, False),
+        (20_000, 0.9, 16, True),
+        (8_000, 0.78, 16, False),
+        (8_000, 0.78, 4, True),
+    ],
+)
 def test_windows_are_in_the_cache_before_their_other_chunks_come(
     window: int, share: float, concurrency: int, is_async: bool
 ) -> None:

@@ -24,7 +24,7 @@ from tests.support.stores import on_server
 
 pytestmark = pytest.mark.slow
 
-CRASHES = int(os.environ.get("CRASHES", "8"))
+CRASHES = int(os.environ.get("CRASHES", "4"))
 CYCLE = ("add", "replace", "delete")
 State = dict[str, Any]
 

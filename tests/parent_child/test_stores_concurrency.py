@@ -1,4 +1,7 @@
-"""The key-value stores under several threads and processes, and over kill -9 of a writer."""
+"""The key-value stores under several threads and processes, and over kill -9 of a writer.
+
+KILLS sets how often a writer of each store is killed.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from tests.support.stores import OpenStore
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1500
+KILLS = int(os.environ.get("KILLS", "3"))
 
 
 def started(code: str, place: Sequence[str], stderr: int | None = None) -> subprocess.Popen[str]:
@@ -139,7 +143,7 @@ def test_kill_of_a_writer_leaves_all_of_mset_or_nothing(
     place: tuple[str, str], open_store: OpenStore
 ) -> None:
     store, moments, last = open_store(), random.Random(5), 0
-    for _ in range(6):
+    for _ in range(KILLS):
         writer = started(WRITE, place)
         assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"

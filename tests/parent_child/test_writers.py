@@ -24,7 +24,7 @@ from tests.support.writer_process import document, opened
 
 pytestmark = pytest.mark.server
 
-ROUNDS = int(os.environ.get("ROUNDS", "4"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
 ROOT = Path(__file__).parents[2]
 
@@ -32,19 +32,19 @@ ROOT = Path(__file__).parents[2]
 class Writer:
     """A process of `tests.writer_process`."""
 
-    def __init__(self, place: dict[str, Any]) -> None:
+    def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.support.writer_process"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, **pipes)
-        self._place = place
+        self.place: dict[str, Any] = {}
         self.job = 0
 
     def begin(
         self, go: Path, operation: str, names: Sequence[str], version: str, delay: float = 0.0
     ) -> None:
-        """Have a job ready, which begins when the file is there."""
+        """Have a job ready at the place, which begins when the file is there."""
         assert self._process.stdin is not None
-        job = {"place": self._place, "go": str(go), "operation": operation, "delay": delay}
+        job = {"place": self.place, "go": str(go), "operation": operation, "delay": delay}
         job |= {"names": list(names), "version": version}
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
@@ -84,13 +84,21 @@ def place(request: pytest.FixtureRequest) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def writers(place: dict[str, Any]) -> Iterator[tuple[Writer, Writer]]:
-    """Two processes."""
-    both = Writer(place), Writer(place)
+@pytest.fixture(scope="module")
+def processes() -> Iterator[tuple[Writer, Writer]]:
+    """Two processes, which fork one for each job."""
+    both = Writer(), Writer()
     yield both
     for writer in both:
         writer.close()
+
+
+@pytest.fixture
+def writers(place: dict[str, Any], processes: tuple[Writer, Writer]) -> tuple[Writer, Writer]:
+    """The two processes, for jobs at this place."""
+    for writer in processes:
+        writer.place = place
+    return processes
 
 
 def texts_by_document(place: dict[str, Any]) -> dict[str, list[str]]:

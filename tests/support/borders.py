@@ -22,7 +22,7 @@ __all__ = [
     "Cut",
     "Remembering",
     "cuts_of",
-    "error",
+    "errors",
     "sentences",
     "subjects",
     "uneven",
@@ -82,21 +82,20 @@ CASES: dict[str, Case] = {
 """Four subjects that come back twice, and five that do not."""
 
 
-def _wrong(size: int, borders: Sequence[int], found: Iterable[int], is_diff: bool) -> float:
+def _wrong(size: int, borders: Sequence[int], found: Iterable[int]) -> tuple[float, float]:
     marks = [np.zeros(size, dtype=np.int64) for _ in range(2)]
     for row, cuts in zip(marks, (borders, found), strict=True):
         row[list(cuts)] = 1
     width = size // (2 * (len(borders) + 1))
     one, other = (row[width:] - row[:-width] for row in (mark.cumsum() for mark in marks))
-    return float(np.mean(one != other if is_diff else (one == 0) != (other == 0)))
+    return float(np.mean((one == 0) != (other == 0))), float(np.mean(one != other))
 
 
-def error(cut: Cut, case: Case, *, is_diff: bool = False) -> float:
-    """The mean over a case's texts: the share of places where two characters, half a subject apart,
-    are wrongly said to be in one segment or in two (Pk, Beeferman et al. 1999), or have a wrong
-    number of borders between them (WindowDiff, Pevzner and Hearst 2002)."""
-    wrong = [_wrong(len(text), borders, cut(text), is_diff) for text, borders in case]
-    return sum(wrong) / len(wrong)
+def errors(cut: Cut, case: Case) -> np.ndarray:
+    """Pk and WindowDiff, as means over a case's texts: the share of places where two characters,
+    half a subject apart, are wrongly said to be in one segment or in two (Beeferman et al. 1999),
+    and where they have a wrong number of borders between them (Pevzner and Hearst 2002)."""
+    return np.mean([_wrong(len(text), borders, cut(text)) for text, borders in case], axis=0)
 
 
 class Remembering(Embeddings):

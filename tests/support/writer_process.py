@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import chromadb
+import chromadb.api.fastapi  # for the jobs, which would each import it
 from langchain_chroma import Chroma  # noqa: F401  (for the jobs)
 from langchain_core.documents import Document
 
