@@ -26,7 +26,7 @@ def run_python(
         env={name: value for name, value in merged.items() if value is not None},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
