@@ -121,22 +121,15 @@ def run_tasks(retriever: ParentDocumentRetriever, writers: range) -> None:
     asyncio.run(together())
 
 
-def test_threads_add_query_and_delete_at_once(retriever: ParentDocumentRetriever) -> None:
-    in_threads([lambda w=w: work(retriever, w) for w in range(WRITERS)])  # type: ignore[misc]
-    assert_complete(retriever)
-
-
-def test_tasks_add_query_and_delete_at_once(retriever: ParentDocumentRetriever) -> None:
-    run_tasks(retriever, range(WRITERS))
-    assert_complete(retriever)
-
-
-def test_threads_and_tasks_of_several_loops_at_once(retriever: ParentDocumentRetriever) -> None:
+def test_threads_and_tasks_of_several_loops_work_at_once(
+    retriever: ParentDocumentRetriever,
+) -> None:
     in_threads(
         [
             lambda: work(retriever, 0),
-            lambda: run_tasks(retriever, range(1, 3)),
-            lambda: run_tasks(retriever, range(3, 4)),
+            lambda: work(retriever, 1),
+            lambda: run_tasks(retriever, range(2, 3)),
+            lambda: run_tasks(retriever, range(3, WRITERS)),
         ]
     )
     assert_complete(retriever)

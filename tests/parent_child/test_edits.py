@@ -23,7 +23,7 @@ from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.records import cut_parts, join_parts
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.parent_child.test_sync import rows_store
-from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end
+from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, in_turn
 from tests.support.stores import on_server
 
 FACTORY = "parent_document_retriever"
@@ -139,14 +139,7 @@ def test_an_edit_embeds_what_it_changed(store: str, places: dict[str, Any]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("front", "options"),
-    zip(
-        FRONT_ENDS,
-        [{}, {"smoothing": 0.0}, {"smoothing": 1.0, "headings": False}, {}],
-        strict=True,
-    ),
-)
+@in_turn("options", [{}, {"smoothing": 0.0}, {"smoothing": 1.0, "headings": False}, {}])
 def test_edited_again_and_again_it_is_what_a_new_index_would_be(
     front: FrontEnd, options: dict[str, Any], tmp_path: Path
 ) -> None:

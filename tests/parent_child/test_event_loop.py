@@ -158,10 +158,15 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
-@asynchronous
 @pytest.mark.parametrize(
-    ("kind", "model"),
-    [("ours", "function"), ("ours", "langchain"), ("ours", "llama_index"), ("stock", "hashing")],
+    ("front", "kind", "model"),
+    [
+        (FRONT_ENDS[1], "ours", "function"),
+        (FRONT_ENDS[1], "ours", "langchain"),
+        (FRONT_ENDS[3], "ours", "llama_index"),
+        (FRONT_ENDS[1], "stock", "hashing"),
+        (FRONT_ENDS[3], "stock", "hashing"),
+    ],
 )
 def test_the_event_loop_only_waits(front: FrontEnd, kind: str, model: str, tmp_path: Path) -> None:
     module = langchain if front.framework == "langchain" else llama_index

@@ -23,7 +23,7 @@ from rag_splitters.parent_child import (
 )
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from tests.parent_child.test_llama_index import ListVectorStore
-from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
+from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.stores import OpenStore
 
 PAGES: list[Page] = [
@@ -320,8 +320,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@every_front_end
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@in_turn("damage", DAMAGES.values())
 def test_damaged_rows_are_named_and_repaired(
     front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
@@ -338,8 +337,7 @@ def test_damaged_rows_are_named_and_repaired(
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
 
 
-@every_front_end
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@in_turn("damage", DAMAGES.values())
 def test_a_damaged_revision_is_named_and_repaired(
     front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:

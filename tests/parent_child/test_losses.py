@@ -28,7 +28,7 @@ from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenE
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.opening import own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
-from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
+from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 
 PAGES: list[Page] = [
     (f"p{n}", " ".join(sentence(9 * n + m) for m in range(9)), {"n": n}) for n in range(6)
@@ -215,8 +215,7 @@ LOSSES = (change_a_parent, scramble_a_parent, change_a_record)
 """What takes a part of the document's text away, which is stored once."""
 
 
-@pytest.mark.parametrize("damage", [*LOSSES, change_metadata_of_a_parent, scramble_a_record])
-@every_front_end
+@in_turn("damage", [*LOSSES, change_metadata_of_a_parent, scramble_a_record])
 def test_verify_reads_every_value(
     front: FrontEnd, damage: Callable[[Any, str, str], None], tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from rag_splitters.parent_child.passages import Hit, PassageBuilder
 from rag_splitters.parent_child.ranking import Ranking
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import read_matches
-from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, sentence
+from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, in_turn, sentence
 
 TEXTS = {f"d{d}": " ".join(sentence(30 * d + n) for n in range(30)) for d in range(4)}
 DOCUMENTS = [(name, text, {"source": name}) for name, text in TEXTS.items()]
@@ -79,8 +79,7 @@ def test_passages_are_joined_of_children_that_touch(
             assert own <= places_taken, "what was taken is there"
 
 
-@every_front_end
-@pytest.mark.parametrize("kind", ["similarity", "similarity_score_threshold", "hybrid", "mmr"])
+@in_turn("kind", ["similarity", "similarity_score_threshold", "hybrid", "mmr"])
 def test_a_passage_has_what_surrounds_the_best_child(front: FrontEnd, kind: str) -> None:
     retriever = front.build(DOCUMENTS, retrieve="passages", search_type=kind, parent_size=400)
     results = front.find(front.varied(retriever, k=2), sentence(47))
@@ -233,9 +232,8 @@ def test_a_passage_inside_a_table_begins_with_its_header(front: FrontEnd) -> Non
 # The same text once
 
 
-@every_front_end
-@pytest.mark.parametrize(
-    ("kind", "retrieve"),
+@in_turn(
+    "kind, retrieve",
     [
         ("similarity", "passages"),
         ("mmr", "parents"),
@@ -261,8 +259,7 @@ def test_the_same_text_is_returned_once(front: FrontEnd, kind: str, retrieve: st
         assert TEXTS["d1"][match["start_index"] : match["end_index"]] in content
 
 
-@every_front_end
-@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+@in_turn("retrieve", ["passages", "parents", "children"])
 def test_the_users_keys_stay_theirs(front: FrontEnd, retrieve: str) -> None:
     users = {"score": "A+", "matches": ["Chelsea 2:1"], "parent_id": 7}
     pages = [(name, text, dict(users)) for name, text, _ in DOCUMENTS]
@@ -287,8 +284,7 @@ def shortest_first(question: str, texts: list[str]) -> list[float]:
 # A budget
 
 
-@every_front_end
-@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+@in_turn("retrieve", ["passages", "parents", "children"])
 def test_a_budget_of_tokens_is_kept(front: FrontEnd, retrieve: str) -> None:
     retriever = front.build(DOCUMENTS, retrieve=retrieve, search_type="hybrid")
     for budget in (1, 30, 100, 333, 10**6):
@@ -363,9 +359,8 @@ def test_factories_return_passages_unless_the_index_is_langchain_classic_s() -> 
 # Scripts without spaces
 
 
-@every_front_end
-@pytest.mark.parametrize(
-    ("question", "wanted", "others"),
+@in_turn(
+    "question, wanted, others",
     [
         ("茶", "他每天早上喝绿茶。", ["我们去看海。", "山上很冷。"]),
         ("茶", "喝茶要慢。", ["我们去看海。", "山上很冷。"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tests.support.chat_doubles import (
     LangChainDouble,
     LlamaIndexDouble,
 )
-from tests.support.front_ends import FrontEnd, every_front_end, sentence
+from tests.support.front_ends import FrontEnd, every_front_end, in_turn, sentence
 
 QUESTION = "zebra quokka"
 
@@ -67,10 +68,14 @@ class CountedEmbeddings:
         return HashingEmbeddings(dimensions=256).embed_documents(texts)
 
 
-@every_front_end
-@pytest.mark.parametrize("search_type", ["hybrid", "similarity", "mmr"])
-@pytest.mark.parametrize("retrieve", ["parents", "children", "passages"])
-@pytest.mark.parametrize("of", ["parents", "children"])
+@in_turn(
+    "search_type, retrieve, of",
+    product(
+        ["hybrid", "similarity", "mmr"],
+        ["parents", "children", "passages"],
+        ["parents", "children"],
+    ),
+)
 def test_a_piece_is_found_by_what_represents_it_alone(
     front: FrontEnd, search_type: str, retrieve: str, of: Any
 ) -> None:
@@ -282,8 +287,7 @@ def test_a_piece_without_representations_is_paid_once() -> None:
         assert len(retriever.vectorstore.get()["ids"]) == 1  # type: ignore[attr-defined]
 
 
-@every_front_end
-@pytest.mark.parametrize("kind", ["langchain", "llama_index", "function", "async"])
+@in_turn("kind", ["langchain", "llama_index", "function", "async"])
 def test_a_chat_model_writes_lines(front: FrontEnd, kind: str) -> None:
     def script(prompt: str) -> str:
         assert "<text>" in prompt

@@ -34,7 +34,14 @@ from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import final_characters, text_terms
-from tests.support.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
+from tests.support.front_ends import (
+    FRONT_ENDS,
+    FrontEnd,
+    Result,
+    every_front_end,
+    in_turn,
+    sentence,
+)
 
 TEXTS = {f"d{d}": " ".join(sentence(20 * d + n) for n in range(20)) for d in range(4)}
 DOCUMENTS = [
@@ -62,9 +69,7 @@ def assert_exact(results: Sequence[Result]) -> None:
         assert result.text == TEXTS[result.metadata["source"]][result.start : result.end]
 
 
-@every_front_end
-@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
-@pytest.mark.parametrize("kind", ["similarity", "similarity_score_threshold", "mmr", "hybrid"])
+@in_turn("retrieve, kind", product(["passages", "parents", "children"], get_args(SearchType)))
 def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrieve: str) -> None:
     options = {"search_type": kind, "retrieve": retrieve, "search_kwargs": {"score_threshold": -9}}
     retriever = front.varied(filled(front), **options)
@@ -228,8 +233,7 @@ def test_a_score_threshold_holds_for_cosines(front: FrontEnd) -> None:
         assert [result.score for result in front.find(retriever, QUESTION)] == wanted
 
 
-@every_front_end
-@pytest.mark.parametrize("kind", ["similarity", "mmr", "hybrid"])
+@in_turn("kind", ["similarity", "mmr", "hybrid"])
 def test_filters_hold_for_every_search_type(front: FrontEnd, kind: str) -> None:
     retriever = front.varied(filled(front), where={"parity": "odd"}, search_type=kind, k=100)
     results = front.find(retriever, QUESTION)
@@ -469,8 +473,7 @@ def test_a_keyword_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
         assert found == [(each.id, each.metadata["score"]) for each in retriever.invoke(QUESTION)]
 
 
-@every_front_end
-@pytest.mark.parametrize("search_type", get_args(SearchType))
+@in_turn("search_type", get_args(SearchType))
 def test_a_threshold_holds_for_every_search_type(front: FrontEnd, search_type: Any) -> None:
     retriever = front.varied(filled(front), retrieve="children", k=8, search_type=search_type)
     scores = [result.score for result in front.find(retriever, QUESTION)]
@@ -548,8 +551,7 @@ def test_hybrid_looks_past_what_a_filter_refuses(front: FrontEnd) -> None:
     assert any("valve" in result.text for result in results)
 
 
-@every_front_end
-@pytest.mark.parametrize(
+@in_turn(
     "question",
     [
         "",
@@ -565,7 +567,6 @@ def test_hybrid_looks_past_what_a_filter_refuses(front: FrontEnd) -> None:
         "w" * 40_000,
         " ".join(f"word{n}" for n in range(5000)),
     ],
-    ids=lambda text: repr(text[:12]),
 )
 def test_any_question_is_answered(front: FrontEnd, question: str) -> None:
     for kind in ("similarity", "hybrid", "mmr"):
@@ -588,10 +589,7 @@ def test_hybrid_finds_words_of_any_script(front: FrontEnd) -> None:
         assert front.find(retriever, question)[0].text == text
 
 
-@pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
-@pytest.mark.parametrize(
-    "damage", ["missing", "empty", "half", "first page", "garbage", "holes", "behind"]
-)
+@in_turn("damage", ["missing", "empty", "half", "first page", "garbage", "holes", "behind"])
 def test_the_keyword_file_is_built_again(front: FrontEnd, damage: str, tmp_path: Path) -> None:
     retriever = front.build(CODED, search_type="hybrid", path=tmp_path)
     before = front.find(retriever, "ZX0042Q")
@@ -782,9 +780,8 @@ def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
     assert [len(r.text) for r in results] == sorted(len(r.text) for r in children)[:2]
 
 
-@every_front_end
-@pytest.mark.parametrize(
-    ("options", "message"),
+@in_turn(
+    "options, message",
     [
         ({"search_type": "bm25"}, "search_type must be 'similarity', .*'hybrid', got 'bm25'"),
         ({"retrieve": "all"}, "retrieve must be 'passages', 'parents' or 'children', got 'all'"),

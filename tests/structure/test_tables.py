@@ -233,7 +233,7 @@ def test_separated_table_reads_as_the_standard_library_does(rows: Rows) -> None:
 
 
 ROWS = [["id", "name", "note"]] + [
-    [str(n), f"name | {n}", f"a, note < {n} & more"] for n in range(1, 2001)
+    [str(n), f"name | {n}", f"a, note < {n} & more"] for n in range(1, 1001)
 ]
 
 
@@ -260,7 +260,7 @@ def test_long_table_is_whole_again(format: str, render: Any, size: tuple[str, in
             2 if chunk is chunks[0] else 1
         )
     assert found == ROWS[1:]
-    assert len(chunks) > 100
+    assert len(chunks) > 50
 
 
 CELL = strategies.lists(

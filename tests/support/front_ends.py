@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 from rag_splitters import langchain, llama_index
 from rag_splitters.parent_child.results import read_matches
 
-__all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "sentence"]
+__all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "in_turn", "sentence"]
 
 Page = tuple[str, str, dict[str, Any]]
 """Id, text and metadata of a document."""
@@ -170,6 +171,13 @@ every_front_end = pytest.mark.parametrize(
 )
 """Each framework and each form once by default, all four with --all: one coroutine is behind both
 forms, and one core behind both frameworks."""
+
+
+def in_turn(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+    """Each of the values with one of the front ends, in turn: for what the core decides."""
+    pairs = zip(cycle(FRONT_ENDS), values)
+    rows = [(front, *(each if isinstance(each, tuple) else (each,))) for front, each in pairs]
+    return pytest.mark.parametrize(f"front, {names}", rows)
 
 
 def sentence(number: int) -> str:

@@ -353,7 +353,7 @@ def test_work_per_character_is_bounded(kind: Any) -> None:
 @pytest.mark.parametrize("kind", [RecursiveChunker, TokenChunker])
 def test_tokenizer_is_handed_bounded_pieces(kind: Any, size: int) -> None:
     counting = CountingEncoding()
-    for text in (" " * 200_000 + "a", "a" * 100_000, "\n" * 100_000 + "b", "a \n" * 30_000):
+    for text in (" " * 100_000 + "a", "a" * 50_000, "\n" * 50_000 + "b", "a \n" * 15_000):
         kind(chunk_size=size, length_function=counting).spans(text)
     assert max(map(len, counting.asked)) <= 20_000
 
