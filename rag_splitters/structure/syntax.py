@@ -88,11 +88,15 @@ def read_syntax(text: str, language: str) -> Syntax:
 
 
 class _Reader:
-    """Walks a tree once, without recursion, and records cuts and definitions."""
+    """Walks a tree once, without recursion, and records cuts and definitions.
+
+    It does not enter nodes of a single line, where most nodes are, unless they hold definitions.
+    """
 
     def __init__(self, text: str, code: bytes, language: str, tree: Any) -> None:
         self.text, self.code, self.tree = text, code, tree
         self.types = frozenset(LANGUAGES[language].definitions.split())
+        self.starts = _definition_starts(tree, language)
         self.syntax = Syntax()
         self.levels: list[list[int]] = [[] for _ in range(_MAX_DEPTH)]
         self.has_error = tree.root_node.has_error
@@ -103,12 +107,10 @@ class _Reader:
 
     def read(self) -> Syntax:
         cursor, depth = self.tree.walk(), 0
-        starts, firsts = (
-            [cursor.node.start_byte],
-            [-1],
-        )  # of parents, of their first members
+        starts, firsts = [cursor.node.start_byte], [-1]  # of parents, of their first members
+        is_line = False
         while True:
-            if cursor.goto_first_child():
+            if not is_line and cursor.goto_first_child():
                 depth += 1
             else:
                 while depth and not cursor.goto_next_sibling():
@@ -120,9 +122,19 @@ class _Reader:
             del starts[depth:], firsts[depth:]
             starts.append(node.start_byte)
             firsts.append(-1)
+            is_line = not node.is_named or self._is_line(node)
             if node.is_named:
                 first = self._visit(node, cursor, depth, starts[depth - 1], firsts[depth - 1])
                 firsts[depth - 1] = first
+
+    def _is_line(self, node: Any) -> bool:
+        """Whether a node is within a line, and nothing in it matters."""
+        row, column = node.end_point
+        if column > _INDENT or row != node.start_point.row or (self.has_error and node.has_error):
+            return False
+        definitions = bisect_left(self.starts, node.end_byte)
+        definitions -= bisect_left(self.starts, node.start_byte)
+        return not definitions or (definitions == 1 and node.type in self.types)
 
     def _visit(self, node: Any, cursor: Any, depth: int, outer: int, first: int) -> int:
         """Record a node. Returns the start of its parent's first member, or -1 if not yet known."""
@@ -231,6 +243,28 @@ class _Reader:
         return syntax
 
 
+def _definition_starts(tree: Any, language: str) -> list[int]:
+    """Return where the nodes of definitions begin, except those that need several lines."""
+    query = _definition_query(language)
+    if query is None:
+        return []
+    from tree_sitter import QueryCursor
+
+    nodes = QueryCursor(query).captures(tree.root_node).get("definition", [])
+    return sorted(node.start_byte for node in nodes)
+
+
+@lru_cache(maxsize=64)
+def _definition_query(language: str) -> Any:
+    """Return the query for the definitions of a language, or None if it has none."""
+    types = [each for each in LANGUAGES[language].definitions.split() if each not in _PAIRS]
+    if not types:
+        return None
+    from tree_sitter import Query
+
+    return Query(_grammar(language), "".join(f"({each}) @definition" for each in types))
+
+
 def _is_closing(node: Any, kind: str) -> bool:
     """Whether a node belongs to the one before, like an end tag or a variable's docstring."""
     return _is_docstring(node) or kind in ("end_tag", "where_clause")
@@ -253,7 +287,7 @@ _BUFFERS: list[bytearray] = []  # not in use by any thread
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _STATEMENT = re.compile(rb"[;{}>]")
-_DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
+_DEEP_YAML = re.compile(rb"\n[ \t?:-]{100}")
 
 
 class UnreadableError(RagSplittersError):
@@ -270,7 +304,7 @@ def parse(code: bytes, language: str) -> Any:
     Raises UnreadableError if the text is not code, and ImportError if tree-sitter or the grammar is
     not installed.
     """
-    if language == "yaml" and _DEEP_YAML.search(code):
+    if language == "yaml" and _DEEP_YAML.search(b"\n" + code):
         raise UnreadableError("too complex")  # its grammar crashes at about 250 open blocks
     opening = b":" if language == "css" else b"<"
     if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):
