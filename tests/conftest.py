@@ -29,7 +29,7 @@ from tests.support.stores import open_store, place  # noqa: F401
 
 # The frameworks' millions of objects outlive all tests: looking through them again and again took a
 # fifth of the time.
-gc.set_threshold(20_000, 20, 50)
+gc.set_threshold(20_000, 10, 10)
 
 collect_ignore = ["data"]  # documents, some of which are Python
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+from collections.abc import Iterator
 from io import BytesIO, StringIO
 
 import pytest
@@ -124,6 +126,16 @@ class Log:
         return (line * (size // len(line) + 1))[:size]
 
 
+@pytest.fixture
+def usual_collector() -> Iterator[None]:
+    """Collect garbage as often as Python does by default; `conftest.py` lets it wait."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("usual_collector")
 @pytest.mark.parametrize("chunker", [RecursiveChunker(chunk_overlap=100), FixedSizeChunker()])
 def test_memory_does_not_grow_with_the_stream(chunker: Chunker) -> None:
     peaks = []

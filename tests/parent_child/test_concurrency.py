@@ -32,6 +32,7 @@ from rag_splitters.parent_child.errors import FolderInUseError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 WRITERS = 4
+PROCESSES = 2
 EACH = 5  # documents of a writer
 ROOT = Path(__file__).parents[2]
 
@@ -90,11 +91,13 @@ async def awork(retriever: ParentDocumentRetriever, writer: int) -> None:
     assert (await retriever.adelete([name_of(writer, 0)]))["num_deleted"] == 1
 
 
-def assert_complete(retriever: ParentDocumentRetriever, first: int = 1) -> None:
+def assert_complete(
+    retriever: ParentDocumentRetriever, first: int = 1, writers: int = WRITERS
+) -> None:
     """All documents are there, and nothing else; their chunks are, and all can be found."""
-    expected = {name_of(w, n) for w in range(WRITERS) for n in range(first, EACH)}
+    expected = {name_of(w, n) for w in range(writers) for n in range(first, EACH)}
     with closing(opened(search_type="similarity")) as undisturbed:
-        for writer in range(WRITERS):
+        for writer in range(writers):
             undisturbed.add_documents([document(writer, n) for n in range(first, EACH)])
         assert ids(retriever) == ids(undisturbed)
     for name in sorted(expected):
@@ -222,7 +225,7 @@ def share(url: str, port: str, collection: str, writer: str) -> None:
         sys.stdout.write("added\n")
         sys.stdout.flush()
         sys.stdin.readline()
-        for other in range(WRITERS):
+        for other in range(PROCESSES):
             for number in range(EACH):
                 name = name_of(other, number)
                 (found,) = retriever.invoke(f"part 3 of {name}", k=1)
@@ -238,7 +241,7 @@ def test_processes_share_an_index_on_servers(
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = [
         subprocess.Popen([sys.executable, "-c", SHARER, *place, str(writer)], cwd=ROOT, **pipes)
-        for writer in range(WRITERS)
+        for writer in range(PROCESSES)
     ]
     try:
         for told in ("open\n", "added\n", "found\n"):
@@ -254,7 +257,7 @@ def test_processes_share_an_index_on_servers(
         for process in processes:
             process.communicate(timeout=60)
     with closing(shared(*place)) as retriever:
-        assert_complete(retriever, first=0)
+        assert_complete(retriever, first=0, writers=PROCESSES)
 
 
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
