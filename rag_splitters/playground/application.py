@@ -168,7 +168,7 @@ class _Page:
                 return self._render({**fields, "from": str(shown[0])})
         others = [each for each in cuts if each is not cut]
         twins = twins_of(cut, others[0]) if others else None
-        hits = cut.searches.get((settings.question, settings.k), [])
+        hits = cut.searches.get((settings.question, settings.k)) or []
         view = {**self._panel(cut, side, hits, twins, fields), "pieces": None}
         return self._html(
             "views.html", views=[view], errors={}, waits={}, plain=[], settings=None, shown=None
@@ -238,16 +238,17 @@ class _Page:
         question, k = settings.question, settings.k
         if not question.strip():
             return [], "", False
-        if (question, k) not in cut.searches:
+        hits = cut.searches.get((question, k))
+        if hits is None:
             if not (self.models.is_free or "ask" in fields):
                 return [], "press Ask to search these chunks", False
             if len(cut.text.text) > _SMALL and "search" not in fields:
                 return [], "", True
             try:
-                cut.search(question, k, self.models)
+                hits = cut.search(question, k, self.models)
             except ModelError as error:
                 return [], one_line(error), False
-        return cut.searches[question, k], str(self.models.descriptions["embeddings"]), False
+        return hits, str(self.models.descriptions["embeddings"]), False
 
     # Rendering
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import Range, total, union
 from rag_splitters.evaluation.measure.ranking import rank
 from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.playground.recent import Recent
 from rag_splitters.playground.texts import Text
 from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import read_blocks
@@ -40,7 +41,7 @@ class Cut:
         chunker: the strategy.
         chunks: its chunks.
         seconds: how long it took.
-        searches: the chunks that questions have retrieved, by the question and their number.
+        searches: the chunks that the last questions have retrieved, by question and number.
 
     >>> from rag_splitters import SentenceChunker
     >>> cut = Cut.of(SentenceChunker(chunk_size=8), Text("", "", "One two. Three."))
@@ -52,7 +53,7 @@ class Cut:
     chunker: Chunker
     chunks: Sequence[Chunk]
     seconds: float
-    searches: dict[tuple[str, int], list[Hit]] = field(default_factory=dict)
+    searches: Recent[tuple[str, int], list[Hit]] = field(default_factory=partial(Recent, 64))
 
     @classmethod
     def of(cls, chunker: Chunker, text: Text) -> Cut:
@@ -116,8 +117,8 @@ class Cut:
         dropped = sum(len("".join(self.text.text[low:high].split())) for low, high in gaps)
         return total(self.positions) - total(covered), dropped
 
-    def search(self, question: str, k: int, models: ModelSet) -> None:
-        """Keep the chunks most similar to the question, by exact cosine similarity.
+    def search(self, question: str, k: int, models: ModelSet) -> list[Hit]:
+        """Return the chunks most similar to the question, by cosine similarity, and keep them.
 
         Raises: ModelError if the model fails.
         """
@@ -129,7 +130,8 @@ class Cut:
             for row in next(rank(vectors[:-1], vectors[-1:]))[:k].tolist():
                 score = float(vectors[row] @ vectors[-1] / (lengths[row] * lengths[-1]))
                 hits.append(Hit(numbers[row], score))
-        self.searches[question, k] = hits
+        self.searches.put((question, k), hits)
+        return hits
 
 
 def chunkers(chunker: Chunker) -> Iterator[Chunker]:
