@@ -614,13 +614,13 @@ def test_an_index_that_was_made_with_another_strategy_keeps_it(docs: Path) -> No
 
 
 def test_index_remembers_its_sizes(docs: Path) -> None:
-    run("index", "idx", "docs", "--child-size", "90", "--parent-size", "300")
-    before = stored("idx")
-    run("index", "idx", "docs")
-    assert stored("idx") == before
-    run("index", "idx", "docs", "--child-size", "60")
-    assert max(map(len, stored("idx").values())) <= 60
-    told = refused("index", "idx", "docs", "--parent-size", "50")
+    run("index", "indexes/tea", "docs", "--child-size", "90", "--parent-size", "300")
+    before = stored("indexes/tea")
+    run("index", "indexes/tea", "docs")
+    assert stored("indexes/tea") == before
+    run("index", "indexes/tea", "docs", "--child-size", "60")
+    assert max(map(len, stored("indexes/tea").values())) <= 60
+    told = refused("index", "indexes/tea", "docs", "--parent-size", "50")
     assert told == "--child-size must not be above --parent-size (50), got 60"
     refused("index", "new", "docs", "--child-size", "300", "--parent-size", "200")
     assert not Path("new").exists()

@@ -179,6 +179,12 @@ KEPT = {
 }
 
 
+def test_only_cells_have_escaped_bars() -> None:
+    html = "<table><tr><th>a<tr><td>x|y</td></tr>not | a cell</table><p>After | all"
+    text = ContentAwareChunker(format="html").chunk(html)[0].text
+    assert text == "| a |\n| --- |\n| x\\|y |\nnot | a cell\n\nAfter | all"
+
+
 @pytest.mark.parametrize(
     ("heading", "title"),
     [
