@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 import regex
 
-from rag_splitters.structure.blocks.markdown import ESCAPE
+from rag_splitters.structure.blocks.markdown import ESCAPE, LABEL
 from rag_splitters.structure.html.tags import attribute, attribute_span, without_tags
 from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
 
@@ -20,7 +20,7 @@ _ADDRESS = r"<(?P<bracketed>[^<>\n]*+)>|(?P<bare>(?:[^\s()<>\\]|\\.|\((?:[^\s()\
 _TITLE = r"""(?:\s++(?P<title>"[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
 _MARKDOWN = regex.compile(
     r"(?<!`)(?P<code>`{1,8})(?!`)[^`]{0,2000}+(?<!`)(?P=code)(?!`)|\\."
-    r"|!\[(?P<alt>(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+)\]"
+    rf"|!\[(?P<alt>{LABEL})\]"
     rf"(?:\(\s*+(?:{_ADDRESS}){_TITLE}\s*+\)|\[(?P<label>[^\[\]]{{0,1000}}+)\])?+",
     regex.DOTALL,
 )

@@ -261,12 +261,12 @@ def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 _MAX_TITLE = 500  # characters
-_IMAGE = (
-    r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
-)
+LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
+"""Pattern of the text of a link, or the alternative text of an image, between its brackets."""
+_IMAGE = rf"!\[({LABEL})\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
-_LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
+_LINK = regex.compile(rf"!?\[({LABEL})\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 ESCAPE = r"\\([!-/:-@\[-`{-~])"
 """Pattern of a character after a backslash."""
 _MARKS = re.compile(  # an escaped character, a tag, code or emphasis
