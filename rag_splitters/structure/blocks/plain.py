@@ -173,12 +173,11 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     title: Block | None = None
     for line in _short_lines(text):
         start = line.end - len(line.raw.lstrip())
-        is_first = line.is_first or start == following
-        may_be_heading = is_first or pattern or line.text[0] in "=第" or line.text[0].isdigit()
-        if not may_be_heading or start < following or is_contents_line(line.text):
+        if start < following or is_contents_line(line.text):
             continue
         if start == first and not line.after.strip() and _may_be_title(line.text):
             title = _heading(text, start, line.end, 1, line.text)
+        is_first = line.is_first or start == following
         if is_first and (level := _underlined(line)):
             end = line.end + len(line.line_break) + len(line.after)
             headings[start] = _heading(text, start, end, level, line.text)
