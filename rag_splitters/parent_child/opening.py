@@ -14,7 +14,6 @@ from rag_splitters.errors import FileError
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.errors import (
     FolderInUseError,
-    RefusedDocumentsError,
     StoreError,
     explaining_full_disk,
 )
@@ -66,7 +65,8 @@ class Shared:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self._resources.callback(self.keywords.close)
         self._resources.callback(setattr, self, "_is_closed", True)
-        if error is not None and not isinstance(error, RefusedDocumentsError):  # which has the rest
+        retriever = getattr(error, "result", None)  # of a RefusedDocumentsError; it stays open
+        if error is not None and getattr(retriever, "shared", None) is not self:
             self.close()
 
     def open_collection(

@@ -24,9 +24,14 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import losses
-from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
+from rag_splitters.parent_child.errors import (
+    DamagedRowsError,
+    MissingChildrenError,
+    RefusedDocumentsError,
+    StoreError,
+)
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
-from rag_splitters.parent_child.opening import own_folder
+from rag_splitters.parent_child.opening import Shared, own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
 from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 
@@ -324,7 +329,7 @@ def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
     holder = """
 import sys
 from rag_splitters.parent_child import FolderInUseError
-from rag_splitters.parent_child.opening import own_folder
+from rag_splitters.parent_child.opening import Shared, own_folder
 from pathlib import Path
 try:
     own_folder(Path(sys.argv[1]))
@@ -361,3 +366,30 @@ def test_children_can_be_removed_after_an_old_docstore_was_restored(
     restored.add_documents([Document(page_content="Something else.", id="p1")])
     assert restored.verify().is_sound
     assert client.get_collection(name).get(where={"_source_id": "p0"})["ids"] == []
+
+
+def test_a_request_of_a_dead_writer_that_comes_late_is_not_found(
+    place: tuple[Any, str, Path],
+) -> None:
+    """Chroma may do what a killed writer had asked for after another one has taken over."""
+    index = shared(place)
+    index.add_documents([Document(page_content="The dead writer's text.", id="p0")])
+    collection = place[0].get_collection(place[1])
+    late = collection.get(include=["embeddings", "documents", "metadatas"])
+    index.add_documents(documents())
+    collection.upsert(**{name: late[name] for name in ("ids", *late["included"])})
+    for retrieve in ("passages", "parents", "children"):
+        results = shared(place, retrieve=retrieve).invoke("The dead writer's text.")
+        assert not any("dead" in each.page_content for each in results)
+    assert index.verify().orphans == late["ids"]
+    index.verify(repair=True)
+    assert index.verify().is_sound
+
+
+def test_a_factory_that_fails_closes_what_it_opened(tmp_path: Path) -> None:
+    """Also if documents are refused before there is a retriever to return."""
+    for error in (ValueError("no"), RefusedDocumentsError(["no"], None)):
+        with pytest.raises(type(error)), Shared(tmp_path, "tea") as opened:
+            raise error
+        with pytest.raises(StoreError, match="is closed"):
+            opened.check_open()
