@@ -6,7 +6,6 @@ import asyncio
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import pytest
@@ -174,9 +173,15 @@ forms, and one core behind both frameworks."""
 
 
 def in_turn(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
-    """Each of the values with one of the front ends, in turn: for what the core decides."""
-    pairs = zip(cycle(FRONT_ENDS), values)
-    rows = [(front, *(each if isinstance(each, tuple) else (each,))) for front, each in pairs]
+    """Each of the values with both frameworks, in one of the two forms: for what the core decides.
+
+    The forms change as in the Thue-Morse sequence, so that they follow no pattern of the values.
+    """
+    rows = []
+    for number, value in enumerate(values):
+        for framework in (0, 1):
+            front = FRONT_ENDS[2 * framework + (number.bit_count() + framework) % 2]
+            rows.append((front, *(value if isinstance(value, tuple) else (value,))))
     return pytest.mark.parametrize(f"front, {names}", rows)
 
 
