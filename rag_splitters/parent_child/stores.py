@@ -118,7 +118,8 @@ class ChildStore(ABC):
         ]
         pairs = [(child.id, old) for own in pairs_per_draft for child, old in own if old]
         missing = await self.find_missing([old for name, old in pairs if old == name])
-        stored = await self.read_vectors([old for name, old in pairs if old != name])
+        moved = dict.fromkeys(old for name, old in pairs if old != name)  # equal texts share one
+        stored = await self.read_vectors(list(moved))
         for draft, own in zip(drafts, pairs_per_draft, strict=True):
             changed = draft.find_changed_details()
             for child, old in own:

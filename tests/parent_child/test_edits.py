@@ -148,8 +148,10 @@ def test_edited_again_and_again_it_is_what_a_new_index_would_be(
     parts = prose(24).split("\n\n")
     with closing(build(front, model, path=tmp_path / "edited", **options)) as retriever:
         for step in range(30):
-            kind, place = dice.choice("adc"), dice.randrange(len(parts))
-            if kind == "a":
+            kind, place = dice.choice("adcr"), dice.randrange(len(parts))
+            if kind == "r":  # their children have equal neighbours, too
+                parts[place:place] = [f"The same notice {step % 2} again. " * 10] * 8
+            elif kind == "a":
                 parts.insert(place, f"New{step} words{step} stand here. And repeated words.")
             elif kind == "d":
                 del parts[place]
