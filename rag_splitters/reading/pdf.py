@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
+from rag_splitters.reading.charts import with_scales
 from rag_splitters.reading.fonts import Font, FontHeading, Line, Part, find_headings, slide_titles
 from rag_splitters.reading.pdf_tables import (
     FEWEST_ROWS,
@@ -69,8 +70,9 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
 
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
     are divided at the end of a line are joined. A warning in the log names pages that hold images
-    and no text. Tables become Markdown; see `with_tables`. Headings are recognised by their fonts,
-    or are the titles of slides; see `find_headings` and `slide_titles`.
+    and no text. Tables become Markdown (`with_tables`), and the scale of a chart becomes one line
+    (`with_scales`). Headings are recognised by their fonts, or are the titles of slides; see
+    `find_headings` and `slide_titles`.
 
     Parameters:
         data: the PDF.
@@ -100,9 +102,11 @@ def read_layout(data: bytes, name: str) -> Layout:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
     ranges = inner_lines([[line.text for line in page] for page in pages])
     pages = [
-        with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
-        if geometry
-        else lines[first:last]
+        with_scales(
+            with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
+            if geometry
+            else lines[first:last]
+        )
         for (lines, geometry), (first, last) in zip(read, ranges, strict=True)
     ]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
