@@ -25,6 +25,7 @@ from rag_splitters.structure.languages import LANGUAGES, language_named
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.chunkers.test_golden import FOLDER, read_cases
+from tests.structure.test_blocks import many
 from tests.support.splitting import asplit_texts, split_texts
 
 
@@ -222,9 +223,13 @@ SIZES = (
 )
 
 
-@given(text=code_texts | hostile_texts(), language=st.sampled_from([*LANGUAGES, "auto"]))
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_chunker_keeps_the_guarantees(sizes: dict[str, Any], text: str, language: str) -> None:
+@given(
+    text=code_texts | hostile_texts(),
+    language=st.sampled_from([*LANGUAGES, "auto"]),
+    sizes=st.sampled_from(SIZES),
+)
+@many
+def test_chunker_keeps_the_guarantees(text: str, language: str, sizes: dict[str, Any]) -> None:
     check_chunker(CodeChunker(language=language, **sizes), text)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, strategies
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -17,7 +17,14 @@ from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.testing import check_chunker, hostile_texts
-from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
+from tests.structure.test_blocks import (
+    EXAMPLES,
+    HTML_PIECES,
+    MARKDOWN_PIECES,
+    hostile,
+    many,
+    texts_of,
+)
 from tests.support.cases import SIZES
 
 MERGED = (
@@ -64,19 +71,16 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
     return [chunk.text for chunk in chunker.chunk(text)]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("format", ["markdown", "text"])
-@hostile
-@given(text=texts_of(MARKDOWN_PIECES))
-def test_content_aware_keeps_the_guarantees(format: Any, case: dict[str, Any], text: str) -> None:
-    check_chunker(ContentAwareChunker(format=format, **case), text)
-
-
-@pytest.mark.parametrize("case", CASES)
-@hostile
-@given(text=texts_of(HTML_PIECES) | hostile_texts())
-def test_content_aware_keeps_the_guarantees_in_html(case: dict[str, Any], text: str) -> None:
-    check_html(ContentAwareChunker(format="html", **case), text)
+@many
+@given(
+    case=strategies.sampled_from(CASES),
+    text=texts_of(MARKDOWN_PIECES),
+    html=texts_of(HTML_PIECES) | hostile_texts(),
+)
+def test_content_aware_keeps_the_guarantees(case: dict[str, Any], text: str, html: str) -> None:
+    check_chunker(ContentAwareChunker(format="markdown", **case), text)
+    check_chunker(ContentAwareChunker(format="text", **case), text)
+    check_html(ContentAwareChunker(format="html", **case), html)
 
 
 CONTENTS = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, strategies
 from langchain_core.stores import InMemoryStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
@@ -20,6 +20,7 @@ from rag_splitters.meaning.situating import window_around
 from rag_splitters.models import ModelError
 from rag_splitters.models.cache import FolderCache, text_cache
 from rag_splitters.testing import check_chunker, hostile_texts
+from tests.structure.test_blocks import many
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.support.splitting import asplit_texts, split_texts
 
@@ -57,15 +58,13 @@ INNER = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("inner", "llm", "count"),
-    [
-        (inner, llm, (number + bool(llm)) % 2 == 1)
-        for number, inner in enumerate(INNER)
-        for llm in (None, about)
-    ],
+@many
+@given(
+    inner=strategies.sampled_from(INNER),
+    llm=strategies.sampled_from([None, about]),
+    count=strategies.booleans(),
+    text=hostile_texts(),
 )
-@given(text=hostile_texts())
 def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text: str) -> None:
     chunker = ContextualChunker(chunker=inner, llm=llm, count_context=count, document_window=50)
     spans = check_chunker(chunker, text)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import example, given, settings, strategies
+from hypothesis import example, given, strategies
 
 from rag_splitters import HybridChunker, SentenceChunker, TitledChunker
 from rag_splitters.chunkers.modality import ModalityChunker
@@ -19,10 +19,9 @@ from rag_splitters.structure.blocks import detect_format
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES
-from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
+from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, many, texts_of
 from tests.support.splitting import split_texts
 
-hostile = settings(max_examples=60)
 PIXEL = base64.b64encode(bytes(range(90))).decode()
 DATA = f"data:image/png;base64,{PIXEL}"
 DOCUMENT = f"""# Report
@@ -275,15 +274,13 @@ TEXTS = strategies.lists(
 ).map("".join)
 
 
-@hostile
-@given(text=TEXTS)
-@pytest.mark.parametrize("format", ["auto", "markdown", "html", "text"])
+@many
+@given(format=strategies.sampled_from(["auto", "markdown", "html", "text"]), text=TEXTS)
 def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
     """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
     check_modalities(small(format), text)
 
 
-@hostile
 @given(text=texts_of((*HTML_PIECES, "<img src=x>", "<head><img src=y></head>")))
 @example(text="<table><tr><td>a|b<td>c</table>\u0301")
 def test_html_loses_nothing_but_what_is_dropped(text: str) -> None:

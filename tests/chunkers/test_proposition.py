@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, strategies
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
-from tests.support.cases import SIZES, halves
+from tests.structure.test_blocks import many
+from tests.support.cases import SIZES, halves, no_propositions
 from tests.support.chat_doubles import (
     Function,
     LangChainDouble,
@@ -71,10 +72,10 @@ def check_propositions(chunker: PropositionChunker, text: str) -> list[Span]:
     return spans
 
 
-@pytest.mark.parametrize("size", [{}, *UNLAPPED], ids=range(len(SIZES) + 1))
-@given(text=hostile_texts())
+@many
+@given(size=strategies.sampled_from([{}, *UNLAPPED]), text=hostile_texts())
 def test_proposition_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
-    check_chunker(PropositionChunker(llm=lambda prompt: "none", **size), text)
+    check_chunker(PropositionChunker(llm=no_propositions, **size), text)
     for script in (echo, several):
         check_propositions(PropositionChunker(llm=script, **size), text)
     check_propositions(PropositionChunker(llm=several, segmenter=halves, **size), text)

@@ -32,6 +32,8 @@ from rag_splitters.testing import hostile_texts
 from tests.support.counting import count_calls
 
 hostile = settings(suppress_health_check=list(HealthCheck))
+many = settings(hostile, max_examples=4 * settings().max_examples)
+"""For properties that draw a case, too: many texts for all cases together."""
 SPEC = json.loads(
     gzip.decompress((Path(__file__).parents[1] / "data/markdown_spec.json.gz").read_bytes())
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 from markdown_it import MarkdownIt
 
 from rag_splitters.chunkers.recursive import RecursiveChunker
@@ -20,9 +20,8 @@ from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
-from tests.structure.test_blocks import HTML_PIECES, check_kept, texts_of
+from tests.structure.test_blocks import HTML_PIECES, check_kept, many, texts_of
 
-hostile = settings(max_examples=40)
 Rows = list[list[str]]
 
 
@@ -275,10 +274,13 @@ def tables(cell: strategies.SearchStrategy[str]) -> strategies.SearchStrategy[Ro
     return strategies.lists(row, min_size=1, max_size=8).map(lambda rows: [["key", "value"], *rows])
 
 
-@hostile
-@given(rows=tables(CELL), size=strategies.sampled_from([60, 100, 200]))
-@pytest.mark.parametrize("render", ["source", "markdown", "json"])
-@pytest.mark.parametrize("format", WRITE)
+@many
+@given(
+    format=strategies.sampled_from(list(WRITE)),
+    render=strategies.sampled_from(["source", "markdown", "json"]),
+    rows=tables(CELL),
+    size=strategies.sampled_from([60, 100, 200]),
+)
 def test_hostile_cells_come_back(format: str, render: Any, rows: Rows, size: int) -> None:
     text = WRITE[format](rows)
     chunker = TableChunker(chunk_size=size, render=render, text=None, format=format)
@@ -330,9 +332,8 @@ CHUNKERS = [
 ]
 
 
-@hostile
-@given(text=TEXTS)
-@pytest.mark.parametrize("chunker", CHUNKERS, ids=range(len(CHUNKERS)))
+@many
+@given(chunker=strategies.sampled_from(CHUNKERS), text=TEXTS)
 def test_table_chunker_keeps_the_guarantees(chunker: TableChunker, text: str) -> None:
     written = detect_format(text) if chunker.format == "auto" else chunker.format
     if written == "html" and any(b.kind == "dropped" for b in read_blocks(text, written)):
@@ -341,16 +342,15 @@ def test_table_chunker_keeps_the_guarantees(chunker: TableChunker, text: str) ->
         check_chunker(chunker, text)
 
 
-@pytest.mark.parametrize("render", ["source", "json"])
-@hostile
 @given(text=texts_of((*HTML_PIECES, "<tr>", "<td rowspan=2>", "</td>")))
-def test_html_loses_nothing_but_what_is_dropped(render: Any, text: str) -> None:
-    chunker = TableChunker(format="html", chunk_size=40, render=render)
-    spans = chunker.spans(text)
-    check_kept(text, spans)
-    for span in spans:
-        content = span.text_of(text)
-        assert chunker.fits(content) or len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+def test_html_loses_nothing_but_what_is_dropped(text: str) -> None:
+    for render in ("source", "json"):
+        chunker = TableChunker(format="html", chunk_size=40, render=render)
+        spans = chunker.spans(text)
+        check_kept(text, spans)
+        for span in spans:
+            content = span.text_of(text)
+            assert chunker.fits(content) or len(regex.findall(r"\X", content, regex.DOTALL)) == 1
 
 
 def rows_of(chunk: Chunk) -> tuple[int, int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -18,6 +19,7 @@ from rag_splitters.parent_child.results import read_matches
 
 __all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "in_turn", "sentence"]
 
+Test = TypeVar("Test", bound=Callable[..., Any])
 Page = tuple[str, str, dict[str, Any]]
 """Id, text and metadata of a document."""
 _LLAMA_INDEX_NAMES = {
@@ -153,23 +155,16 @@ FRONT_ENDS = [
 ]
 
 
-def is_default(front: FrontEnd) -> bool:
-    return front.asynchronous == (front.framework == "llama_index")
+def every_front_end(test: Test) -> Test:
+    """Run a test with both frameworks, each in one of the two forms: for what a front end decides.
 
-
-every_front_end = pytest.mark.parametrize(
-    "front",
-    [
-        pytest.param(
-            front,
-            marks=() if is_default(front) else pytest.mark.slow,
-            id=f"{front.framework}-{'async' if front.asynchronous else 'sync'}",
-        )
-        for front in FRONT_ENDS
-    ],
-)
-"""Each framework and each form once by default, all four with --all: one coroutine is behind both
-forms, and one core behind both frameworks."""
+    One coroutine is behind both forms. The name of the test decides which pair it is, so that each
+    framework meets both forms often.
+    """
+    first = zlib.crc32(test.__name__.encode()) % 2
+    fronts = [FRONT_ENDS[first], FRONT_ENDS[3 - first]]
+    ids = [f"{each.framework}-{'async' if each.asynchronous else 'sync'}" for each in fronts]
+    return pytest.mark.parametrize("front", fronts, ids=ids)(test)
 
 
 def in_turn(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
