@@ -133,14 +133,6 @@ def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) 
         TopicChunker().spans(uneven(ORDERS[0])[0])
 
 
-def test_topic_import_is_light() -> None:
-    code = (
-        "import rag_splitters.chunkers.topic, sys\n"
-        "assert not {'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
-    )
-    run_python(code)
-
-
 def test_segments_cover_the_sentences_in_order() -> None:
     sentences = [*BEES, *VOLCANOES, *BOOKS]
     segments = find_segments(sentences, model="nmf", n_topics=3, random_state=0)

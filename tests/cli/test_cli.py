@@ -391,6 +391,7 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["splt"], "No such command 'splt'"),
         (["strategies", "pages"], "did you mean 'page'?"),
         (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
+        (["mcp", "no"], "no holds no index: make one with rag-splitters index no"),
         (["query", "no", "  "], "the question is blank"),
         (["query", "no", "question", "-k", "0"], "'-k'"),
         (["index", "idx", "no.txt"], "no.txt: no such file or folder"),
@@ -895,21 +896,6 @@ def test_a_bug_keeps_its_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert isinstance(result.exception, ValueError)
     assert result.exit_code == 1
     assert "Error:" not in result.stderr
-
-
-@pytest.mark.parametrize("args", [["strategies"], ["split", "a.txt"]])
-def test_process_imports_no_framework_unasked(args: list[str]) -> None:
-    code = (
-        "import sys, atexit\n"
-        "heavy = ('langchain_core', 'llama_index', 'chromadb', 'numpy', 'tiktoken')\n"
-        "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n"
-        "from rag_splitters.cli import main\n"
-        f"sys.argv[1:] = {args!r}\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0
-    assert done.stderr == "[]\n"
 
 
 def test_process_shows_help_and_version() -> None:

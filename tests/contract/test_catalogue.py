@@ -12,7 +12,6 @@ from importlib import import_module
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -86,10 +85,12 @@ def test_every_parameter_is_described() -> None:
 # What an import loads
 
 
-def loaded_by(code: str) -> set[str]:
-    """The top-level modules that a fresh process has loaded after this code."""
-    shown = f"{code}\nimport sys\nprint(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
-    return set(run_python(shown).split())
+def loaded_by(*steps: str) -> list[list[str]]:
+    """The top-level modules that a fresh process has loaded after each of the steps."""
+    show = "print(*{name.partition('.')[0] for name in sys.modules})"
+    code = "".join(f"{step}\n{show}\n" for step in steps)
+    output = run_python(f"import contextlib, io, sys\n{code}")
+    return [line.split() for line in output.splitlines()]
 
 
 def test_strategies_need_only_what_the_page_installs() -> None:
@@ -125,52 +126,52 @@ def test_strategies_need_only_what_the_page_installs() -> None:
     )
 
 
-HEAVY = {
-    "numpy",
-    "chromadb",
-    "tiktoken",
-    "spacy",
-    "nltk",
-    "tokenizers",
-    "transformers",
-    "pypdfium2",
-}
-HEAVY |= {"pandas", "pyarrow", "pyspark", "ray"}
-
-
-@pytest.mark.parametrize(
-    ("code", "forbidden"),
-    [
-        ("import rag_splitters", HEAVY),
-        ("import rag_splitters.chunkers, rag_splitters.testing, rag_splitters.models", HEAVY),
-        (
-            "import rag_splitters.distributed.ray, rag_splitters.distributed.spark",
-            HEAVY - {"numpy"},
-        ),
-        (
-            "from rag_splitters import CATALOGUE, RecursiveChunker, SentenceChunker, TokenChunker\n"
-            "TokenChunker(), RecursiveChunker().chunk('One.'), SentenceChunker().chunk('A b.')",
-            HEAVY,
-        ),
-    ],
+FRAMEWORKS_AND_HEAVY = (
+    *("langchain", "langsmith", "llama_index", "chromadb", "tenacity", "sklearn", "scipy"),
+    *("numpy", "tiktoken", "spacy", "nltk", "tokenizers", "transformers", "pypdfium2", "pandas"),
+    *("pyarrow", "pyspark", "ray"),
 )
-def test_import_of_the_core_is_light(code: str, forbidden: set[str]) -> None:
-    loaded = loaded_by(code)
-    frameworks = {m for m in loaded if m.startswith(("langchain", "langsmith", "llama_index"))}
-    assert "rag_splitters" in loaded
-    assert (frameworks | loaded) & (forbidden | frameworks) == set()
-
-
-@pytest.mark.parametrize(
-    ("module", "forbidden"),
-    [
-        ("langchain", ("llama_index", "chromadb", "langchain_chroma", "langchain_openai")),
-        ("llama_index", ("langchain", "chromadb")),
-    ],
+CUT_A_TEXT = (
+    "from rag_splitters import CATALOGUE, RecursiveChunker, SentenceChunker, TokenChunker\n"
+    "TokenChunker(), RecursiveChunker().chunk('One.'), SentenceChunker().chunk('A b.')"
 )
-def test_import_of_a_front_end_leaves_the_other_out(
-    module: str, forbidden: tuple[str, ...]
-) -> None:
-    loaded = loaded_by(f"import rag_splitters.{module}")
-    assert {name for name in loaded if name.startswith(forbidden)} == set()
-    assert f"{module.replace('langchain', 'langchain_core')}" in loaded
+RUN_A_COMMAND = (
+    "from rag_splitters.cli import main\n"
+    "sys.argv[1:] = {}\n"
+    "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+    "    main()"
+)
+IN_TURN: list[tuple[str, tuple[str, ...]]] = [
+    ("import rag_splitters, rag_splitters.chunkers, rag_splitters.testing", FRAMEWORKS_AND_HEAVY),
+    ("import rag_splitters.models, rag_splitters.chunkers.topic", FRAMEWORKS_AND_HEAVY),
+    ("import rag_splitters.parent_child.keyvalue", FRAMEWORKS_AND_HEAVY),
+    (CUT_A_TEXT, FRAMEWORKS_AND_HEAVY),
+    (RUN_A_COMMAND.format(["strategies"]), FRAMEWORKS_AND_HEAVY),
+    (RUN_A_COMMAND.format(["split", "README.md"]), FRAMEWORKS_AND_HEAVY),
+    (
+        "import rag_splitters.distributed.ray, rag_splitters.distributed.spark",
+        ("langchain", "llama_index", "chromadb", "tiktoken", "pyarrow", "pyspark", "ray"),
+    ),
+    (
+        "import rag_splitters.parent_child.indexing, rag_splitters.parent_child.search",
+        ("langchain", "llama_index", "chromadb"),
+    ),
+    (
+        "import rag_splitters.langchain",
+        ("llama_index", "chromadb", "langchain_chroma", "langchain_openai"),
+    ),
+]
+"""Code, and how the names of modules begin that it must not load, nor what stands before it."""
+
+
+def test_imports_are_light_and_leave_out_the_other_framework() -> None:
+    loaded = loaded_by(*(step for step, _ in IN_TURN))
+    for (step, forbidden), modules in zip(IN_TURN, loaded, strict=True):
+        assert [name for name in modules if name.startswith(forbidden)] == [], step
+    assert "langchain_core" in loaded[-1]
+
+
+def test_import_of_llama_index_leaves_out_langchain() -> None:
+    (loaded,) = loaded_by("import rag_splitters.llama_index")
+    assert [name for name in loaded if name.startswith(("langchain", "chromadb"))] == []
+    assert "llama_index" in loaded

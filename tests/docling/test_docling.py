@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
 import warnings
 from typing import Any
 
@@ -38,7 +41,6 @@ from rag_splitters.langchain import docling_document as langchain_document
 from rag_splitters.llama_index import SentenceNodeParser
 from rag_splitters.llama_index import docling_document as llama_index_document
 from rag_splitters.testing import hostile_texts
-from tests.support.processes import run_python
 
 
 def on(page: int) -> ProvenanceItem:
@@ -290,10 +292,11 @@ def test_llama_index_keeps_pages(trams: DoclingDocument) -> None:
     assert "mimetype" not in nodes[0].get_content("embed")  # type: ignore[arg-type]
 
 
-def test_missing_package_is_named() -> None:
-    code = (
-        "import sys; sys.modules['docling_core'] = None\n"
-        "try:\n    import rag_splitters.docling\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    assert install_command("docling") in run_python(code)
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.startswith("rag_splitters.docling"):
+            monkeypatch.delitem(sys.modules, name)
+        elif name.partition(".")[0] == "docling_core":
+            monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=re.escape(install_command("docling"))):
+        importlib.import_module("rag_splitters.docling")

@@ -6,7 +6,6 @@ import ast
 import asyncio
 import pickle
 import re
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,13 +21,9 @@ from pydantic import SecretStr
 import rag_splitters
 from rag_splitters import (
     AgenticChunker,
-    CodeChunker,
-    EntityChunker,
     HybridChunker,
     RecursiveChunker,
     SemanticChunker,
-    SentenceChunker,
-    TopicChunker,
 )
 from rag_splitters.cli.stored_index import check_is_index
 from rag_splitters.langchain import (
@@ -45,6 +40,7 @@ from rag_splitters.parent_child.writing import process_lock
 from rag_splitters.web.server import listen
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.processes import run_python
+from tests.support.uninstalled import UNINSTALLED
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -67,16 +63,6 @@ DOCUMENTS = [Document("Tea is green.", id="a"), Document("Coffee is black.", id=
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-
-
-def without(*packages: str) -> Callable[[pytest.MonkeyPatch], None]:
-    """What makes packages look as if they were not installed."""
-
-    def hide(monkeypatch: pytest.MonkeyPatch) -> None:
-        for package in packages:
-            monkeypatch.setitem(sys.modules, package, None)
-
-    return hide
 
 
 def load(name: str, data: bytes) -> None:
@@ -307,37 +293,6 @@ RAISED: dict[str, Callable[[], object]] = {
     "connection failed": lambda: PostgresStore("postgresql://127.0.0.1:1/x", timeout=5).mget(["a"]),
 }
 
-UNINSTALLED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], object]]] = {
-    "CodeChunker needs tree-sitter and tree-sitter-python: pip install 'rag-splitters[code]'": (
-        without("tree_sitter", "tree_sitter_python"),
-        lambda: CodeChunker(language="python").chunk("x = 1"),
-    ),
-    "EntityChunker needs spaCy: pip install 'rag-splitters[ner]'": (
-        without("spacy"),
-        lambda: EntityChunker(ner="en_core_web_sm").chunk(TEXT),
-    ),
-    "TopicChunker needs scikit-learn: pip install 'rag-splitters[topics]'": (
-        without("sklearn", "sklearn.decomposition"),
-        lambda: TopicChunker().chunk(TEXT * 5),
-    ),
-    "segmenter='punkt' needs NLTK: pip install nltk": (
-        without("nltk"),
-        lambda: SentenceChunker(segmenter="punkt").chunk(TEXT),
-    ),
-    "reading report.pdf needs pypdfium2: pip install 'rag-splitters[pdf]'": (
-        without("pypdfium2"),
-        lambda: load("report.pdf", b"%PDF-1.4"),
-    ),
-    "PostgreSQL stores need psycopg: pip install 'rag-splitters[postgres]'": (
-        without("psycopg"),
-        lambda: PostgresStore("postgresql://localhost/rag"),
-    ),
-    "is not in UTF-8 (byte 0xfc at offset 2): save it as UTF-8": (
-        without("charset_normalizer"),
-        lambda: load("a.txt", "Grüße".encode("latin-1")),
-    ),
-}
-
 
 @pytest.mark.parametrize("message", RAISED)
 def test_message_is_raised(message: str) -> None:
@@ -349,20 +304,8 @@ def test_message_is_raised(message: str) -> None:
 def test_messages_about_packages_are_raised(tmp_path: Path) -> None:
     """In a process that has not imported any of them yet."""
     assert UNINSTALLED.keys() <= set(MESSAGES)
-    code = f"from {__name__} import use_what_is_missing; use_what_is_missing()"
+    code = "from tests.support.uninstalled import use_what_is_missing; use_what_is_missing()"
     assert run_python(code, cwd=tmp_path).splitlines() == list(UNINSTALLED)
-
-
-def use_what_is_missing() -> None:
-    """Print each message that is raised as it is expected."""
-    for message, (hide, function) in UNINSTALLED.items():
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            hide(monkeypatch)
-            monkeypatch.setattr("rag_splitters.extras._is_checkout", lambda folder: False)
-            monkeypatch.setattr("rag_splitters.extras._origin", dict)
-            with pytest.raises(ImportError, match=re.escape(message)):
-                function()
-        print(message)  # noqa: T201
 
 
 # The others stand in the code

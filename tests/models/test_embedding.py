@@ -22,7 +22,6 @@ from rag_splitters.text.encodings import load_encoding
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.openai_clients import SECRET, azure_options, openai_options
 from tests.support.openai_server import Fault, OpenAIServer
-from tests.support.processes import run_python
 
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
 SENDING_TEXTS = {"check_embedding_ctx_length": False, "timeout": 5}
@@ -411,15 +410,6 @@ def test_embedder_description_is_stable_and_survives_pickling(model: Any, name: 
     again = pickle.loads(pickle.dumps(embedder))
     assert (again.description, again.max_texts) == (name, 5)
     assert "0x" not in repr(again)
-
-
-def test_importing_models_imports_neither_frameworks_nor_numpy() -> None:
-    code = (
-        "import sys, rag_splitters.models;"
-        "print([m for m in ('numpy', 'tenacity', 'langchain_core', 'llama_index')"
-        " if m in sys.modules])"
-    )
-    assert run_python(code) == "[]\n"
 
 
 # The real OpenAI clients

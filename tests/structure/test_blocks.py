@@ -356,9 +356,9 @@ def test_work_grows_linearly() -> None:
     """Four times the text takes no more than six times the function calls."""
     for kind, piece in PATHOLOGICAL:
         read_blocks("# x", kind)
-        texts = (piece * (200 * times) for times in (1, 4))
+        texts = (piece * (100 * times) for times in (1, 4))
         few, many = (count_calls(partial(read_blocks, text, kind)) for text in texts)
-        assert many < 6 * few + 2500, (kind, piece, few, many)
+        assert many < 6 * few + 1250, (kind, piece, few, many)
 
 
 @pytest.mark.parametrize("mark", [">", "- ", "> - ", "1. "])

@@ -192,7 +192,7 @@ hostile = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(text=hostile, times=st.integers(1, 3))
 @example(text="One." + " " * 1000 + "Two.\n" + "\n" * 1000 + "three", times=2)
 @example(text="A." + ")" * 500 + " B. He." + "." * 500 + " Then", times=1)
@@ -258,7 +258,7 @@ def test_sentence_cuts_reads_a_bounded_context_for_each_candidate(unit: str) -> 
 
 @pytest.mark.parametrize("unit", HUGE.values(), ids=HUGE.keys())
 def test_sentence_cuts_finishes_on_huge_texts(unit: str) -> None:
-    text = "A" + unit * (400_000 // len(unit)) + "Z"
+    text = "A" + unit * (100_000 // len(unit)) + "Z"
     cuts = sentence_cuts(text)
     assert last_sentence_cut(text, 0, len(text)) == max(cuts, default=-1)
 

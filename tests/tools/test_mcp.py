@@ -13,7 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from rag_splitters.cli import app
 from rag_splitters.tools import index_tools
 from tests.support.processes import ROOT
 
@@ -137,38 +140,20 @@ async def test_http_needs_the_token_and_its_own_host(
         assert await status(Origin="https://other.example", **headers) == 403
 
 
-def test_token_comes_from_the_environment_and_is_not_printed(folder: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, *COMMAND, str(folder), "--http", "--port", "0"],
-        env=environment() | {"RAG_SPLITTERS_MCP_TOKEN": "from-the-environment"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if "MCP server" in line)
-        assert "from-the-environment" not in line
-        address = line.split(" at ")[1].split()[0]
-        authorization = {"Authorization": "Bearer from-the-environment"}
+def test_token_comes_from_the_environment_and_is_not_printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask_without_and_with_token(app: Any, host: str, port: int, ready: Any, **_: Any) -> None:
+        ready("http://127.0.0.1:8000/")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         accept = {"Accept": "application/json, text/event-stream"}
-        assert httpx.post(address, json=message, headers=accept).status_code == 401
-        answer = httpx.post(address, json=message, headers=accept | authorization)
-        assert answer.status_code == 200
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
+        authorization = {"Authorization": "Bearer from-the-environment"}
+        with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+            for headers, status in ((accept, 401), (accept | authorization, 200)):
+                assert client.post("/mcp", json=message, headers=headers).status_code == status
 
-
-def test_folder_without_an_index_is_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *COMMAND, str(tmp_path)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 2
-    assert "holds no index" in done.stderr
-    assert done.stdout == ""
+    monkeypatch.setattr("rag_splitters.web.server.run_server", ask_without_and_with_token)
+    monkeypatch.setenv("RAG_SPLITTERS_MCP_TOKEN", "from-the-environment")
+    result = CliRunner().invoke(app, ["mcp", str(folder), "--http"])
+    assert result.exit_code == 0, result.exception
+    assert result.stderr == "MCP server at http://127.0.0.1:8000/mcp (Ctrl-C ends it)\n"

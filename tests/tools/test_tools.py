@@ -277,8 +277,11 @@ def test_errors_say_what_to_do(name: str, arguments: dict[str, Any], says: str, 
 
 @pytest.mark.parametrize("pattern", [r"(?:e|e)+b", r"^(e|ee)+$"])
 async def test_pattern_cannot_hang_the_server(
-    pattern: str, langchain_index: langchain.ParentDocumentRetriever
+    pattern: str,
+    langchain_index: langchain.ParentDocumentRetriever,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("rag_splitters.tools.grep._SECONDS", 0.5)
     langchain_index.add_documents([Document("e" * 5000 + "!", id="hostile.txt")])
     grep = next(tool for tool in langchain_index.as_tools() if tool.name == "grep")
     beats, began = 0, time.monotonic()
