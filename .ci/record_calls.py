@@ -3,7 +3,8 @@
 Usage: PYTHONPATH=.ci pytest -p record_calls, with the file to write in $RECORDED_CALLS. With
 pytest-xdist, each worker adds its name to that of the file. A line is a JSON array: the test, its
 seconds of CPU, the functions that no earlier line names, and the numbers of all that it called.
-A function is named `file:line`.
+A function is named `file:qualified name`. What a test calls in a process that it starts is not
+seen; instead it "calls" PROCESS. Needs Python 3.11.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import Any
 import pytest
 
 _PACKAGE = str(Path(__file__).resolve().parents[1] / "rag_splitters") + os.sep
-_codes: set[CodeType] = set()
-_shared: dict[str, set[CodeType]] = {}
+PROCESS = "a process"
+_codes: set[CodeType | str] = set()
+_shared: dict[str, set[CodeType | str]] = {}
 _numbers: dict[str, int] = {}
 
 
@@ -29,8 +31,14 @@ def _trace(frame: FrameType, event: str, argument: object) -> None:
     _codes.add(frame.f_code)
 
 
+def _audit(event: str, arguments: object) -> None:
+    if event == "subprocess.Popen":
+        _codes.add(PROCESS)
+
+
 def pytest_configure() -> None:
     """Begin to record."""
+    sys.addaudithook(_audit)
     threading.settrace(_trace)
     sys.settrace(_trace)
 
@@ -54,6 +62,13 @@ def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
         _codes.update(before)
 
 
+def _name(code: CodeType | str) -> str:
+    if isinstance(code, str):
+        return code
+    file = code.co_filename.removeprefix(_PACKAGE)
+    return f"{file}:{code.co_qualname}" if file != code.co_filename else ""
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Write a line for a test."""
@@ -62,11 +77,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     result = yield
     seconds = sum(os.times()[:4]) - start
     codes = _codes.union(*(_shared.get(name, ()) for name in getattr(item, "fixturenames", ())))
-    names = sorted(
-        f"{code.co_filename.removeprefix(_PACKAGE)}:{code.co_firstlineno}"
-        for code in codes
-        if code.co_filename.startswith(_PACKAGE)
-    )
+    names = sorted(filter(None, map(_name, codes)))
     new = [name for name in dict.fromkeys(names) if name not in _numbers]
     for name in new:
         _numbers[name] = len(_numbers)
