@@ -120,7 +120,7 @@ def draw(
             label = " ".join(f"{number + 1}" for number in begun[:3])
             label += "…" if len(begun) > 3 else ""
             label += "".join(f" ★{ranks[number]}" for number in begun if number in ranks)
-            free = start + 2 * len(label) + 1  # letters are narrower than digits
+            free = start + 2 * len(label)  # letters are narrower than digits
         same = twins is not None and all(n in twins for each in piece.chunks for n in each)
         mark = None
         if begun:

@@ -153,7 +153,7 @@ def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> lis
     if kind is None:
         return []
     begin = start = opening.start()
-    while start > 0:
+    while True:
         start, line = _line_before(text, begin)
         if line[:1] != "." and line_kind(line) not in _ADOC_LABELS:
             break

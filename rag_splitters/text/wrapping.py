@@ -154,7 +154,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     is_even = longest in _WIDTHS
     width = longest if is_even else max((each for each in lengths if each in _WIDTHS), default=0)
     if len(rows) < 2 or not width:
-        return [False] * (len(rows) - 1)
+        return []
     missing = [  # what a line lacks to be full, even with the next word
         width - length - len(following.partition(" ")[0]) if length <= width else width
         for length, following in zip(lengths, rows[1:], strict=False)
@@ -165,7 +165,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     if is_prose := any(map(_INNER_END.search, rows)):
         full = [each <= _SLACK for each in missing]
     elif not is_even:
-        return [False] * len(full)
+        return []
     result: list[bool] = []
     for is_full, group in groupby(full):
         run = rows[len(result) : len(result) + len(list(group)) + 1]

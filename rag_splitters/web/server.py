@@ -83,7 +83,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
+        return socket.create_server(addresses[0][4], family=addresses[0][0])
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise FileError(

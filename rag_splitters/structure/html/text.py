@@ -215,7 +215,7 @@ class _Writer:
                 self._write(html.unescape(piece), *match.span())
             elif piece[0] in _SPACE:
                 self._space(piece if self._verbatim else " ", match.start())
-            elif self._in_row and "|" in piece:
+            elif self._in_row:
                 for part in _BARS.finditer(self._source, *match.span()):
                     self._write(part.group(), *part.span())
             else:
