@@ -126,6 +126,7 @@ def test_texts_without_structure_are_embedded_in_one_request() -> None:
         ({"src/*": "page"}, {"file_path": "/home/lib/a.py"}, "code"),
         ({"src/*": "page"}, {"file_path": "src/a.py"}, "page"),
         ({"a*.py": "page"}, {"file_path": "/home/src/a.py"}, "page"),
+        ({"src*": "page"}, {"file_path": "src/a.py"}, "code"),
         ({"python": "token"}, {}, "token"),
         ({"text/x-python": "token"}, {}, "token"),
         ({"text/x-python": "token"}, {"file_type": "text/x-python; charset=utf-8"}, "token"),

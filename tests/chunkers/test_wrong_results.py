@@ -15,6 +15,7 @@ from rag_splitters import (
     ParagraphChunker,
     RecursiveChunker,
     SeparatorChunker,
+    Source,
     TokenChunker,
 )
 from rag_splitters.testing import check_chunker
@@ -31,6 +32,12 @@ def test_one_line_break_is_no_blank_line(line_break: str) -> None:
     expected = ["One.\nStill one.".replace("\n", line_break), "Two."]
     assert texts(SeparatorChunker(separators=["\n\n"]), text) == expected
     assert texts(ParagraphChunker(group=False), text) == expected
+
+
+def test_a_separator_may_name_the_carriage_return() -> None:
+    documents = [Source("One.\rTwo.\nThree.", {}), Source("Four.", {})]
+    spans = SeparatorChunker(separators=["\r"]).split(documents)
+    assert [len(each) for each in spans] == [2, 1]
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_compare_measures_what_a_naive_retrieval_finds(report: Report) -> None:
 
 def test_compare_gives_the_same_report_again(report: Report) -> None:
     assert made().to_json() == report.to_json()
+    assert made() != report
 
 
 def test_metrics_are_shares_and_budgets_only_help(report: Report) -> None:

@@ -388,6 +388,7 @@ def test_langchain_option_keep_separator_is_refused_without_separators(
 ) -> None:
     with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
         kind(keep_separator=side)
+    assert kind()._keep_separator is False
 
 
 @every_splitter

@@ -241,6 +241,7 @@ def test_figures_tell_chunks_that_cut_sentences(client: TestClient) -> None:
     ).json()["key"]
     whole = show(client, "sentence", {"chunk_size": 15}, added)
     assert whole.figures()["mid-sentence"] == "0"
+    assert "6 to 14 characters" in whole["summary-a"].text
     cut = show(client, "fixed_size", {"chunk_size": 20}, added)
     assert cut.figures()["mid-sentence"] == "1"
     assert "1 begin mid-sentence" in cut["summary-a"].text

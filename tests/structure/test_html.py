@@ -185,6 +185,13 @@ def test_only_cells_have_escaped_bars() -> None:
     assert text == "| a |\n| --- |\n| x\\|y |\nnot | a cell\n\nAfter | all"
 
 
+@pytest.mark.parametrize(("length", "times"), [(100, 2), (101, 1)])
+def test_only_short_cells_are_repeated_in_each_of_their_rows(length: int, times: int) -> None:
+    rows = f"<tr><td rowspan=2>{'w' * length}<td>1<tr><td>2"
+    text = ContentAwareChunker(format="html").chunk(f"<table><tr><th>a<th>b{rows}</table>")[0].text
+    assert text.count("w" * length) == times
+
+
 @pytest.mark.parametrize(
     ("heading", "title"),
     [

@@ -142,6 +142,11 @@ def test_pipe_table_in_code_is_none() -> None:
     assert find_tables("# T\n\n```\n| a |\n|---|\n| 1 |\n```\n") == []
 
 
+def test_pipe_table_in_a_quotation_is_written_without_its_marks() -> None:
+    chunk = TableChunker(format="markdown").chunk("> | a | b |\n> |---|---|\n> | 1 | 2 |")[0]
+    assert chunk.text == "| a | b |\n|---|---|\n| 1 | 2 |"
+
+
 def test_pipe_table_cells_are_where_they_say() -> None:
     text = "text\n\n| a | b |\n|---|---|\n|  x  | y\\|z |\n"
     (table,) = find_tables(text)
