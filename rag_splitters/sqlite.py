@@ -15,6 +15,9 @@ _TIMEOUT = 60  # seconds to wait for another connection's write
 _MAX_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
 # SQLite's default of 4,096 bytes wastes a third of the file on rows of 2 kB, such as parents.
 _PAGE_SIZE = 16_384
+# In kB, and filled as pages are read. With SQLite's default of 2,000, nearly each of the 300 rows
+# that a query reads from an index of 80,000 children is copied from the file.
+_CACHE_SIZE = 32_000
 
 
 class Database:
@@ -57,6 +60,7 @@ class Database:
         try:
             self._connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")  # of a new file
             self._use_wal()
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_SIZE}")
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.executescript(schema)
         except BaseException:

@@ -59,6 +59,7 @@ _ENTRIES = """
 SELECT entries FROM segments CROSS JOIN {} AS entries USING (segment)
 WHERE name >= ? AND name <= ? ORDER BY segment
 """
+_NUMBERS = "SELECT id, number, number - piece FROM children WHERE {} IN ({{}})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class KeywordIndex:
         self._opened: Database | None = None
         self._corpus: tuple[int, dict[bool, Corpus]] | None = None
         self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
+        self._pieces: tuple[int, dict[str, int]] = -1, {}
         self.is_usable = False
         """Whether queries may use it during an update."""
         self.is_rebuilt = False
@@ -188,11 +190,15 @@ class KeywordIndex:
             if allowed_ids is not None:
                 is_allowed = np.zeros(len(corpus.is_present), dtype=bool)
                 is_allowed[list(self._numbers(allowed_ids).values())] = True
-            number_of = self._numbers(others)
+            rows = self._database.read_in(_NUMBERS.format("id"), others)
+            number_of = {name: number for name, number, _ in rows}
             postings = [self._read_postings(term) for term in terms]
             ranking = rank(postings, corpus, list(number_of.values()), is_allowed)
-            numbers = ranking.best(n, _MAX_TIED, is_allowed)
-            names = self._names(numbers.tolist())
+            numbers = ranking.best(n, _MAX_TIED, is_allowed).tolist()
+            best_rows = self._database.read_in(_NUMBERS.format("number"), numbers)
+            names = {number: name for name, number, _ in best_rows}
+            pieces = {name: piece for name, _, piece in rows + best_rows}
+            self._pieces = self._generation(), pieces
         scores = ranking.scores
         order = sorted((-float(scores[number]), name, number) for number, name in names.items())[:n]
         return KeywordMatches(
@@ -278,8 +284,7 @@ class KeywordIndex:
             is_closed: whether no others than these children may be returned.
         """
         with self._database.snapshot():
-            query = "SELECT id, number - piece FROM children WHERE id IN ({})"
-            number_of = dict(self._database.read_in(query, list(values)))
+            number_of = self._piece_numbers(list(values))
             follows = self._read_corpus().is_next
             allowed = None if where is None else self._evaluate(where)
             if is_closed:
@@ -301,10 +306,24 @@ class KeywordIndex:
             if self._opened is not None:
                 self._opened.close()
             self._opened = self._corpus = self._filter = None
+            self._pieces = -1, {}
 
     def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of the ids that are children."""
-        return dict(self._database.read_in("SELECT id, number FROM children WHERE id IN ({})", ids))
+        rows = self._database.read_in(_NUMBERS.format("id"), ids)
+        return {name: number for name, number, _ in rows}
+
+    def _piece_numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Do the same, but with the number of its piece for a representation.
+
+        The last `find` has read most of them.
+        """
+        pieces = self._pieces[1] if self._pieces[0] == self._generation() else {}
+        rows = self._database.read_in(
+            _NUMBERS.format("id"), [name for name in ids if name not in pieces]
+        )
+        numbers = {name: pieces[name] for name in ids if name in pieces}
+        return numbers | {name: piece for name, _, piece in rows}
 
     def _names(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the ids of those of the numbers that are children."""
