@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.stores import Match
+from rag_splitters.sqlite import Database
 from tests.support.front_ends import sentence
 from tests.support.stores import on_server
 
@@ -70,15 +71,37 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
             fresh = KeywordIndex(None)
             fresh.update(documents)
             assert index.list_ids() == fresh.list_ids()
+            # The neighbours, nearest first; the last `find` was before the updates.
+            for name in fresh.list_ids():
+                assert index.lend({name: 1.0}, 1, 9) == fresh.lend({name: 1.0}, 1, 9)
             question = " ".join(rng.sample(WORDS, 5))
             where = {"$and": [{"n": {"$gt": 1}}, {"list": {"$contains": "a"}}]}
             words = {"with_neighbours": with_neighbours}
             assert same_scores(index, fresh, question, **words)
             assert same_scores(index, fresh, question, where=where, **words)
-            for name in fresh.list_ids():  # the neighbours, nearest first
-                assert index.lend({name: 1.0}, 1, 9) == fresh.lend({name: 1.0}, 1, 9)
             assert sorted(index.list_allowed(where)) == sorted(fresh.list_allowed(where))
             assert index.find(question, 1).coverage == fresh.find(question, 1).coverage
+
+
+def test_numbers_of_children_that_were_found_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, names = random.Random(3), [f"{number:02}" for number in range(40)]
+    index, other = KeywordIndex(None), KeywordIndex(None)
+    for each in (index, other):
+        each.update({"d": [random_child(rng, name) for name in names]})
+    best = index.find("word0 word1", 10, names[:10]).best
+    asked: list[str] = []
+    read_in = Database.read_in
+
+    def recording(self: Database, query: str, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
+        asked.extend(key for key in keys if isinstance(key, str))
+        return read_in(self, query, keys)
+
+    monkeypatch.setattr(Database, "read_in", recording)
+    values = dict.fromkeys([*best, *names[:10]], 1.0)
+    assert index.lend(values, 5, 30) == other.lend(values, 5, 30)
+    assert asked == list(values), "only the index that has not found them reads their numbers"
 
 
 def test_frequent_terms_add_to_the_scores_of_what_rarer_terms_find(
