@@ -193,8 +193,9 @@ def tests_of(
     First come those that are named after the file, then those that call the fewest other functions.
     Many values of one parameter notice the same, so they come later the longer they take.
 
-    Outside of functions a fault concerns all tests that call something in its file. Tests of its
-    folder that start a process may call it there.
+    Outside of functions a fault concerns all tests that call something in its file, and those of
+    the contract, which read what a class declares. Tests of the same folder that start a process
+    may call the function there.
     """
     path, number, _, _ = fault
     file = path.relative_to(ROOT / "rag_splitters").as_posix()
@@ -206,7 +207,8 @@ def tests_of(
             return True
         if function:
             return f"{file}:{function}" in test.functions
-        return any(each.startswith(f"{file}:") for each in test.functions)
+        calls_file = any(each.startswith(f"{file}:") for each in test.functions)
+        return calls_file or test.name.startswith("tests/contract/")
 
     callers = list(filter(may_call, tests))
     callers.sort(key=lambda test: (namesake not in test.name, len(test.functions), test.seconds))
