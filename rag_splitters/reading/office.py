@@ -73,10 +73,9 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     length = 0
     for number, slide in enumerate(slides, 1):
         if slide:
-            length += 2 if parts else 0
             rows.append((length, number, number))
             parts.append(slide)
-            length += len(slide)
+            length += len(slide) + 2
     return "\n\n".join(parts), rows
 
 
