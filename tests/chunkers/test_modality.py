@@ -87,6 +87,11 @@ def test_positions_are_those_of_the_markup() -> None:
     assert found[8].endswith("</figure>")
 
 
+def test_images_beside_each_other_are_each_read() -> None:
+    images = [("image", "a\nu.png"), ("image", "b\nv.png")]
+    assert parts("See ![a](u.png)![b](v.png) there.") == [("text", "See ab there."), *images]
+
+
 def test_images_carry_what_an_image_node_needs() -> None:
     gear, chart, _, inline, figure = (
         chunk.metadata

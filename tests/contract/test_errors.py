@@ -117,6 +117,7 @@ NESTED = 'a chunker or {"strategy": name, ...}'
         (SentenceChunker, {"chunk_size": "x"}, "chunk_size must be a whole number of at least 1"),
         (SentenceChunker, {"overlap_sentences": "x"}, "overlap_sentences must be a whole number"),
         (SentenceChunker, {"overlap_sentences": -1}, "overlap_sentences must be at least 0"),
+        (SentenceChunker, {"overlap_sentences": "x" * 300}, f"'{'x' * 199}..."),
         (SentenceChunker, {"segmenter": 3}, "segmenter must be a string or a function, got 3"),
         (SentenceChunker, {"chunk_overlap": 1.5}, "chunk_overlap must be a share in [0, 1) or a"),
         (SentenceChunker, {"chunk_overlap": 1000}, "chunk_overlap must be smaller than chunk_size"),

@@ -206,6 +206,7 @@ def test_grep_shows_the_part_of_a_long_line_with_the_match(ask: Ask) -> None:
     answer = ask("grep", pattern=r"(?<=\A.{6404})kettle", is_regex=True)
     assert "1: …" in answer
     assert len(answer) < 600
+    assert answer.count("…") == 2
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
