@@ -45,7 +45,7 @@ settings.register_profile("dev", patient, max_examples=100)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-MARKERS = ("slow", "server", "browser", "ray", "spark", "model")
+MARKERS = ("slow", "server", "browser", "ray", "spark", "model", "nightly")
 """The markers of tests that do not run by default; pyproject.toml explains them."""
 
 MARKER_OF_FIXTURE = {

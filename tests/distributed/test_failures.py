@@ -142,6 +142,7 @@ def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:
     check_rows(chunks.take_all(), "RuntimeError: it went boom")
 
 
+@pytest.mark.nightly
 def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Path) -> None:
     checkpoint = pytest.importorskip("ray.data.checkpoint")
     ray.data.from_arrow(table_of(DOCUMENTS)).write_parquet(str(tmp_path / "documents"))

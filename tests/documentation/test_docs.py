@@ -132,6 +132,7 @@ def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
     assert len(left_out) <= MAX_NOT_RUN
 
 
+@pytest.mark.slow  # as is what it stands for
 def test_outputs_are_compared(runner: PageRunner) -> None:
     """The runner sees a wrong output, a wrong doctest, and what is not to be run."""
     page = "\n".join(

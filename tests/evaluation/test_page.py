@@ -172,10 +172,14 @@ WIDE_TABLES = """() => {
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"),
-    [(390, "light"), (390, "dark"), (800, "dark"), (1280, "light"), (1280, "dark")],
+    ("width", "scheme", "kind"),
+    [
+        (390, "dark", "questions"),
+        (800, "light", "no questions"),
+        (1280, "light", "questions"),
+        (1280, "dark", "no questions"),
+    ],
 )
-@pytest.mark.parametrize("kind", ["questions", "no questions"])
 def test_tables_fit_and_axe_finds_nothing_serious(
     browser: Any, report: Report, tmp_path: Path, width: int, scheme: str, kind: str
 ) -> None:

@@ -6,8 +6,6 @@ import asyncio
 import json
 import pickle
 import uuid
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
-from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import TextSplitter
@@ -24,7 +21,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rag_splitters import ParagraphChunker, RecursiveChunker
 from rag_splitters.langchain import (
-    FixedSizeTextSplitter,
     HybridTextSplitter,
     ParagraphTextSplitter,
     RecursiveTextSplitter,
@@ -35,12 +31,9 @@ from rag_splitters.langchain import (
     TokenTextSplitter,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.testing import check_chunker, check_documents
-from tests.support.cases import letters
 from tests.support.processes import run_python
 
 PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
-REPEATED = PASSAGE * 12 + "An end." + "\n\n" + PASSAGE * 3
 
 STORY = """# Lighthouses
 
@@ -86,27 +79,6 @@ every_splitter = pytest.mark.parametrize("splitter", splitters())
 
 
 # Positions
-
-
-@pytest.mark.parametrize(
-    ("unit", "overlap"),
-    [("characters", 0), ("words", 2), ("tokens", 5), (letters, 0.25), ("bpe", 2)],
-)
-@pytest.mark.parametrize(
-    "kind", [RecursiveTextSplitter, SentenceTextSplitter, FixedSizeTextSplitter]
-)
-def test_start_index_is_exact_in_repeated_passages(kind: Any, unit: Any, overlap: float) -> None:
-    unit = bpe_tokenizer() if unit == "bpe" else unit
-    splitter = kind(chunk_size=13, chunk_overlap=overlap, length_function=unit)
-    source = Document(page_content=REPEATED)
-    documents = splitter.split_documents([source])
-    check_documents(source, documents, splitter)
-    starts = [document.metadata["start_index"] for document in documents]
-    assert len(starts) > 15
-    assert all(one <= other for one, other in pairwise(starts))
-    for document in documents:
-        start, end = document.metadata["start_index"], document.metadata["end_index"]
-        assert REPEATED[start:end] == document.page_content
 
 
 @pytest.mark.parametrize("inner", splitters())
@@ -285,42 +257,6 @@ def test_every_call_gives_the_same_documents(splitter: Any) -> None:
     assert json.loads(json.dumps(metadata)) == metadata
 
 
-def test_runnable_lambda_takes_the_methods() -> None:
-    splitter = RecursiveTextSplitter(chunk_size=50)
-    texts = RunnableLambda(lambda ds: [d.page_content for d in ds])
-    chain = RunnableLambda(splitter.split_documents) | texts
-    source = Document(page_content=STORY)
-    assert chain.invoke([source]) == splitter.split_text(STORY)
-    assert chain.batch([[source], []]) == [splitter.split_text(STORY), []]
-    assert asyncio.run(chain.ainvoke([source])) == splitter.split_text(STORY)
-
-
-# Pickling and processes
-
-
-def test_pickling_a_lambda_raises() -> None:
-    splitter = RecursiveTextSplitter(length_function=lambda text: len(text))
-    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
-        pickle.dumps(splitter)
-
-
-@pytest.mark.parametrize(
-    ("name", "encoding"), [("", "cl100k_base"), ("encoding_name='o200k_base'", "o200k_base")]
-)
-def test_from_tiktoken_encoder_works_offline(name: str, encoding: str, tmp_path: Path) -> None:
-    code = (
-        "import socket, ssl\n"
-        "def refuse(*args, **kwargs): raise AssertionError('the network was asked')\n"
-        "socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse\n"
-        "from rag_splitters.langchain import RecursiveTextSplitter\n"
-        f"splitter = RecursiveTextSplitter.from_tiktoken_encoder({name or ''}{', ' * bool(name)}"
-        "chunk_size=4)\n"
-        "print(splitter.length_function, splitter.split_text('Tokens are not words, they say.'))\n"
-    )
-    output = run_python(code, TMPDIR=str(tmp_path), TIKTOKEN_CACHE_DIR=None)
-    assert output == f"tokens:{encoding} ['Tokens are not', 'words, they', 'say.']\n"
-
-
 # LangChain's own names and values
 
 
@@ -348,30 +284,6 @@ def test_from_tiktoken_encoder_accepts_what_changes_nothing(options: Any) -> Non
     assert splitter == RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=5)
 
 
-@pytest.mark.parametrize(
-    "splitter",
-    [
-        *splitters(),
-        RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=5),
-        RecursiveTextSplitter(chunk_size=5, length_function="tokens:o200k_base"),
-    ],
-)
-def test_special_tokens_are_text(splitter: Any) -> None:
-    text = "Before <|endoftext|> and <|fim_prefix|> after.\n\n<|endofprompt|>" * 3
-    source = Document(page_content=text)
-    check_documents(source, splitter.split_documents([source]), splitter)
-    check_chunker(splitter, text)
-
-
-@pytest.mark.parametrize(
-    "kind", [RecursiveTextSplitter, SeparatorTextSplitter], ids=lambda kind: kind.__name__
-)
-def test_langchain_option_is_separator_regex_means_is_regex(kind: Any) -> None:
-    ours = kind(separators=[r"\d+"], is_regex=True)
-    assert kind(separators=[r"\d+"], is_separator_regex=True) == ours
-    assert kind(separators=[r"\d+"], is_separator_regex=False) == kind(separators=[r"\d+"])
-
-
 @every_splitter
 def test_langchain_option_strip_whitespace_is_accepted_where_true(splitter: Any) -> None:
     parameters = {name: getattr(splitter, name) for name in type(splitter).model_fields}
@@ -381,13 +293,11 @@ def test_langchain_option_strip_whitespace_is_accepted_where_true(splitter: Any)
             type(splitter)(**parameters, strip_whitespace=False)
 
 
-@pytest.mark.parametrize("side", [False, "start", "end"])
 @pytest.mark.parametrize("kind", [SentenceTextSplitter, TokenTextSplitter])
-def test_langchain_option_keep_separator_is_refused_without_separators(
-    kind: Any, side: Any
-) -> None:
-    with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
-        kind(keep_separator=side)
+def test_langchain_option_keep_separator_is_refused_without_separators(kind: Any) -> None:
+    for side in (False, "start", "end"):
+        with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
+            kind(keep_separator=side)
     assert kind()._keep_separator is False
 
 

@@ -46,7 +46,6 @@ from rag_splitters.llama_index import (
     TitledNodeParser,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.testing import check_nodes
 from tests.support.cases import (
     CASES,
     HASHES,
@@ -116,16 +115,6 @@ def plain(nodes: Any) -> list[dict[str, Any]]:
 
 
 # Positions
-
-
-@every_parser
-def test_positions_in_repeated_passages_are_exact(parser: Any) -> None:
-    text = PASSAGE * 4 + STORY + PASSAGE * 4
-    document = Document(text=text, id_="one")
-    nodes = parser.get_nodes_from_documents([document])
-    check_nodes(document, nodes, parser)
-    for node in nodes:
-        assert node.text.endswith(text[node.start_char_idx : node.end_char_idx])
 
 
 @every_parser
@@ -413,18 +402,6 @@ def test_pickled_parser_keeps_a_tokenizer() -> None:
 
 
 # Kinds of nodes
-
-
-@every_parser
-def test_image_document_gives_image_nodes(parser: Any) -> None:
-    document = ImageDocument(text=STORY, image="aGk=", image_mimetype="image/png", id_="one")
-    nodes = parser.get_nodes_from_documents([document])
-    assert len(nodes) > 1
-    for node in nodes:
-        assert type(node) is ImageNode
-        assert (node.image, node.image_mimetype) == ("aGk=", "image/png")
-        assert node.source_node.node_id == "one"
-    assert texts(nodes) == [chunk.text_of(STORY) for chunk in parser.spans(STORY)]
 
 
 @every_parser

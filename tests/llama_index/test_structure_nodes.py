@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
-import chromadb
 import pytest
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.embeddings import MockEmbedding
-from llama_index.core.node_parser import get_leaf_nodes
-from llama_index.core.retrievers import AutoMergingRetriever
+from llama_index.core import Document
 from llama_index.core.schema import ImageNode, IndexNode, RelatedNodeInfo, TextNode
-from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from rag_splitters.langchain import HierarchicalTextSplitter
 from rag_splitters.llama_index import (
     HierarchicalNodeParser,
     ModalityNodeParser,
@@ -61,35 +52,6 @@ def test_neighbours_in_a_tree_are_of_one_level(metadata: dict[str, Any]) -> None
         assert len(row) > 2
         assert [n.prev_node and n.prev_node.node_id for n in row] == [None, *names[:-1]]
         assert [n.next_node and n.next_node.node_id for n in row] == [*names[1:], None]
-
-
-async def test_auto_merging_retriever_merges_all_leaves_into_the_document() -> None:
-    nodes = HierarchicalNodeParser(chunk_sizes=None).get_nodes_from_documents(
-        [Document(text=TEXT, id_="one")]
-    )
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    collection = chromadb.EphemeralClient().create_collection(f"leaves-{uuid.uuid4().hex}")
-    storage = StorageContext.from_defaults(
-        docstore=docstore, vector_store=ChromaVectorStore(chroma_collection=collection)
-    )
-    leaves = get_leaf_nodes(nodes)
-    index = VectorStoreIndex(leaves, storage_context=storage, embed_model=MockEmbedding(8))
-    base = index.as_retriever(similarity_top_k=len(leaves))
-    retriever = AutoMergingRetriever(base, storage, simple_ratio_thresh=0.4)
-    for found in (retriever.retrieve("tea"), await retriever.aretrieve("tea")):
-        assert [each.node.node_id for each in found] == [nodes[0].node_id]
-
-
-def test_hierarchical_documents_name_their_parents() -> None:
-    splitter = HierarchicalTextSplitter(emit="all")
-    chunks = splitter.split_documents([LangChainDocument(page_content=TEXT, id="one")])
-    ids = {chunk.id: chunk for chunk in chunks}
-    assert "parent_id" not in chunks[0].metadata
-    for chunk in chunks[1:]:
-        parent = ids[chunk.metadata["parent_id"]]
-        assert chunk.page_content in parent.page_content
-        assert not {"node", "parent"} & chunk.metadata.keys()
 
 
 def test_images_become_image_nodes_with_their_data() -> None:

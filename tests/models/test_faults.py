@@ -217,17 +217,17 @@ def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
     return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
 
 
-def each_once(names: Iterable[str]) -> Any:
-    """Each client in one of the two ways, and OpenAI's in both; only that one by default."""
-    ways = [("openai", True), ("openai", False)]
-    ways += [(name, bool(number % 2)) for number, name in enumerate(names) if name != "openai"]
-    return pytest.mark.parametrize(
-        ("kind", "is_async"),
-        [ways[0], *(pytest.param(*way, marks=pytest.mark.slow) for way in ways[1:])],
-    )
-
-
-every_chat, every_embedding = each_once(CHATS), each_once(EMBEDDINGS)
+def each_fault(faults: Iterable[str], clients: Iterable[str]) -> Any:
+    """Each fault through OpenAI's client, asynchronously, which runs by default; and as well
+    synchronously and through two of the others in turn, so that each meets faults of all sorts."""
+    others = [name for name in clients if name != "openai"]
+    rows = []
+    for number, fault in enumerate(faults):
+        first, second = (others[(2 * number + step) % len(others)] for step in (0, 1))
+        ways = [("openai", False), (first, bool(number % 2)), (second, not number % 2)]
+        rows.append(("openai", True, fault))
+        rows += [pytest.param(*way, fault, marks=pytest.mark.slow) for way in ways]
+    return pytest.mark.parametrize(("kind", "is_async", "fault"), rows)
 
 
 def spans_of_words() -> list[list[Span]]:
@@ -235,8 +235,7 @@ def spans_of_words() -> list[list[Span]]:
     return [[Span(0, text.index(".") + 1), Span(text.index(".") + 2, len(text))] for text in TEXTS]
 
 
-@pytest.mark.parametrize("fault", PASSING)
-@every_chat
+@each_fault(PASSING, CHATS)
 def test_chat_recovers_from_a_passing_fault(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -245,8 +244,7 @@ def test_chat_recovers_from_a_passing_fault(
     assert len(server.requests) == len(TEXTS) + 1
 
 
-@pytest.mark.parametrize("fault", FATAL)
-@every_chat
+@each_fault(FATAL, CHATS)
 def test_chat_stops_at_once_where_all_would_fail(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -261,8 +259,7 @@ def test_chat_stops_at_once_where_all_would_fail(
         assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
 
 
-@pytest.mark.parametrize("fault", CHAT_FAULTS)
-@every_chat
+@each_fault(CHAT_FAULTS, CHATS)
 def test_chat_loses_nothing_to_one_bad_document(
     kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -284,7 +281,7 @@ def test_chat_loses_nothing_to_one_bad_document(
         assert len(server.requests) == 1  # only what had failed: nothing unfinished was kept
 
 
-@every_chat
+@pytest.mark.parametrize(("kind", "is_async"), [("openai", True), ("llama_index", False)])
 def test_chat_goes_on_and_reports(
     kind: str, is_async: bool, server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -316,8 +313,7 @@ def split_long(chunker: Any, is_async: bool) -> list[list[Span]]:
     return asyncio.run(asplit_texts(chunker, LONG)) if is_async else split_texts(chunker, LONG)
 
 
-@pytest.mark.parametrize("fault", PASSING)
-@every_embedding
+@each_fault(PASSING, EMBEDDINGS)
 def test_embedding_recovers_from_a_passing_fault(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -326,8 +322,7 @@ def test_embedding_recovers_from_a_passing_fault(
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize("fault", FATAL)
-@every_embedding
+@each_fault(FATAL, EMBEDDINGS)
 def test_embedding_stops_at_once_where_all_would_fail(
     kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
@@ -354,8 +349,7 @@ def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
     return find
 
 
-@pytest.mark.parametrize("fault", EMBEDDING_FAULTS)
-@every_embedding
+@each_fault(EMBEDDING_FAULTS, EMBEDDINGS)
 def test_embedding_finds_the_bad_text_and_keeps_the_others(
     kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 WRITERS = 4
 PROCESSES = 2
-EACH = 5  # documents of a writer
+EACH = 3  # documents of a writer
 ROOT = Path(__file__).parents[2]
 
 

@@ -2,7 +2,7 @@
 
 A proxy on loopback counts what the client sends and, at the n-th, cuts the connection before the
 server hears of it, or after half of it was passed on, or when the server has done it and its answer
-is on the way. FAULT_STEP=1 tries every request, and 2 every second one.
+is on the way. FAULT_STEP=1 tries every request, and 3 every third one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rag_splitters.parent_child.errors import StoreError
 pytestmark = pytest.mark.server
 
 FAULTS = ("refused", "half", "unanswered")
-STEP = int(os.environ.get("FAULT_STEP", "2"))
+STEP = int(os.environ.get("FAULT_STEP", "3"))
 
 
 class Proxy:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -34,6 +32,7 @@ from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.opening import Shared, own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
 from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
+from tests.support.processes import run_python
 
 PAGES: list[Page] = [
     (f"p{n}", " ".join(sentence(9 * n + m) for m in range(9)), {"n": n}) for n in range(6)
@@ -314,34 +313,23 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         assert len(files) == 2
 
 
-def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(tmp_path: Path) -> None:
     release = own_folder(tmp_path)
-    ended = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    owner = tmp_path / "owner"
-    mine = json.loads(owner.read_text())
-    holder = """
-import sys
-from rag_splitters.parent_child import FolderInUseError
-from rag_splitters.parent_child.opening import Shared, own_folder
+    mine = json.loads((tmp_path / "owner").read_text())
+    other = {**mine, "number": int(run_python("import os; print(os.getpid())"))}
+    owners = [json.dumps(each) for each in (other, mine, {**other, "host": "elsewhere"})]
+    opening = f"""
 from pathlib import Path
-try:
-    own_folder(Path(sys.argv[1]))
-except FolderInUseError as error:
-    print(error)
+from rag_splitters.parent_child import FolderInUseError
+from rag_splitters.parent_child.opening import own_folder
+for owner in {owners}:
+    Path("owner").write_text(owner)
+    try:
+        own_folder(Path({str(tmp_path)!r}))
+    except FolderInUseError as error:
+        print(*str(error).split())
 """
-    messages = []
-    other = {**mine, "number": int(ended)}
-    for process in (other, mine, {**other, "host": "elsewhere"}):
-        owner.write_text(json.dumps(process))
-        command = [sys.executable, "-c", holder, str(tmp_path)]
-        messages.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    messages = run_python(opening, cwd=tmp_path).splitlines()
     assert f"delete {tmp_path / 'lock'}" in messages[0]
     assert "is open in process" in messages[1]
     assert "on elsewhere" in messages[2]

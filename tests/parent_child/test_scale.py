@@ -66,7 +66,7 @@ print(json.dumps({"peaks": peaks, "counts": counts, "sizes": sizes, "found": fou
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_number_of_children(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "index"), str(CHILDREN)]
     done = subprocess.run(

@@ -446,18 +446,19 @@ def test_hybrid_search_takes_a_stores_distances_for_what_they_are() -> None:
             pairs = super().similarity_search_with_score(*args, **kwargs)
             return [(document, 1 - score) for document, score in pairs]
 
-    def found(kind: type[InMemoryVectorStore], question: str) -> list[str]:
-        retriever = langchain.parent_document_retriever(
+    documents = [Document(page_content=sentence(n), id=str(n)) for n in range(200)]
+    ours, theirs = (
+        langchain.parent_document_retriever(
             documents,
             vectorstore=kind(HashingEmbeddings()),  # type: ignore[arg-type]
             search_type="hybrid",
             k=6,
         )
-        return [result.page_content for result in retriever.invoke(question)]
-
-    documents = [Document(page_content=sentence(n), id=str(n)) for n in range(200)]
+        for kind in (InMemoryVectorStore, Distant)
+    )
     for question in (QUESTION, "birch fjord n5", "heath inlet"):
-        assert found(Distant, question) == found(InMemoryVectorStore, question) != []
+        results = [result.page_content for result in ours.invoke(question)]
+        assert [result.page_content for result in theirs.invoke(question)] == results != []
 
 
 def test_a_keyword_file_of_another_format_is_made_anew(tmp_path: Path) -> None:

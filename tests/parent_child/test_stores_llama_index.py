@@ -40,9 +40,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=12))
 def test_store_behaves_as_llama_indexs_own(store: JSONKVStore, steps: list[Any]) -> None:
     store.rows.mdelete(list(store.rows.yield_keys()))

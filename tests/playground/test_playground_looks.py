@@ -70,8 +70,10 @@ def box(page: Page, selector: str) -> dict[str, float]:
 # The text first
 
 
-@pytest.mark.parametrize("width", [390, 800, 1280])
-@pytest.mark.parametrize("settings", [{}, {"b": "sentence"}], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("width", "settings"),
+    [(390, {}), (390, {"b": "sentence"}), (800, {}), (1280, {"b": "sentence"})],
+)
 def test_text_comes_first_and_nothing_is_selected(
     opened: Callable[..., Any],  # noqa: F811
     width: int,
@@ -336,8 +338,6 @@ def all_states(page: Page) -> Any:
     page.tab.get_by_role("button", name="Paste or edit").click()
     yield "the editor"
     page.tab.get_by_role("button", name="Cancel").click()
-    page.open(text="large", a="recursive")
-    yield "a large text"
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
