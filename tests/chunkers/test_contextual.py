@@ -153,17 +153,6 @@ def test_same_chunk_in_the_same_window_is_asked_once() -> None:
     assert len(llm.prompts) == 1
 
 
-def test_second_run_costs_nothing(tmp_path: Path) -> None:
-    llm = AsyncFunction(about)
-    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
-    spans = asyncio.run(asplit_texts(chunker, [TEXT]))[0]
-    assert chunker.spans(TEXT) == spans
-    assert len(llm.prompts) == 3
-    again = AsyncFunction(lambda prompt: "Something else.")  # a model of the same name
-    assert ContextualChunker(chunker=SMALL, llm=again, cache=tmp_path).spans(TEXT) == spans
-    assert again.prompts == []
-
-
 def test_cache_pays_again_for_what_changed_alone(tmp_path: Path) -> None:
     llm = Function(about)
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)

@@ -15,7 +15,6 @@ from llama_index.core import Document as LlamaIndexDocument
 
 from rag_splitters import (
     CATALOGUE,
-    AgenticChunker,
     Chunker,
     ClusterChunker,
     ContextualChunker,
@@ -276,18 +275,6 @@ async def test_no_blocking_model_on_the_event_loops_thread(name: str) -> None:
     await asplit_texts(NESTED[name](model), ARTICLES[:3])
     assert model.threads
     assert threading.get_ident() not in model.threads
-
-
-async def test_no_blocking_chat_model_on_the_event_loops_thread() -> None:
-    threads: set[int] = set()
-
-    def answer(prompt: str) -> str:
-        threads.add(threading.get_ident())
-        return "1"
-
-    await asplit_texts(AgenticChunker(llm=answer), ["One. Two. Three."])
-    assert threads
-    assert threading.get_ident() not in threads
 
 
 async def test_no_assembling_on_the_event_loops_thread(monkeypatch: pytest.MonkeyPatch) -> None:

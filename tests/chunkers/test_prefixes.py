@@ -61,14 +61,12 @@ def test_chunks_leave_room_for_the_prefix_of_their_source(chunker: Chunker) -> N
     assert len(next(chunker.split([replace(sources[0])]))) < len(next(chunker.split(sources[1:2])))
 
 
-@pytest.mark.parametrize("chunker", SIZED, ids=NAMES)
+@pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, ParagraphChunker])
 @pytest.mark.parametrize("unit", ["characters", "words", "tokens", lambda text: len(text) // 4])
-def test_every_chunk_after_the_first_has_its_title(chunker: Chunker, unit: Any) -> None:
+def test_every_chunk_after_the_first_has_its_title(kind: Any, unit: Any) -> None:
     size = 100 if unit == "characters" else 25
-    if not isinstance(chunker, (RecursiveChunker, SentenceChunker, ParagraphChunker)):
-        pytest.skip("the sizes are those of another chunker")
-    least = {"min_chunk_size": size - 2} if hasattr(chunker, "min_chunk_size") else {}
-    inner = type(chunker)(chunk_size=size, length_function=unit, **least)
+    least = {"min_chunk_size": size - 2} if "min_chunk_size" in kind.model_fields else {}
+    inner = kind(chunk_size=size, length_function=unit, **least)
     spans = TitledChunker(chunker=inner, title="Kettles, cats and noon").spans(TEXT)
     for span in spans[1:]:
         assert span.text_of(TEXT).startswith("Kettles, cats and noon\n\n")

@@ -55,7 +55,7 @@ def long_texts(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("cases", STREAMS.values(), ids=STREAMS)
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     text=long_texts(),
     block_size=st.sampled_from([1, 7, 500, 6000]),

@@ -231,7 +231,7 @@ def test_too_many_positional_arguments_raise() -> None:
 
 
 @pytest.mark.parametrize("strip", [True, False], ids=["stripped", "unstripped"])
-@pytest.mark.parametrize("side", [True, False, "start", "end"], ids=str)
+@pytest.mark.parametrize("side", [False, "start", "end"], ids=str)
 @pytest.mark.parametrize(
     ("text", "separators", "size"),
     [
@@ -259,7 +259,7 @@ def test_separators_go_where_langchain_puts_them(
     assert texts(RecursiveTextSplitter(**options), text) == expected
 
 
-@pytest.mark.parametrize("side", [True, False, "start", "end"], ids=str)
+@pytest.mark.parametrize("side", [False, "start", "end"], ids=str)
 @pytest.mark.parametrize("strip", [True, False], ids=["stripped", "unstripped"])
 @pytest.mark.parametrize(
     ("text", "separator", "is_regex", "size"),
@@ -297,6 +297,11 @@ def test_visible_separator_begins_the_next_chunk_unless_it_is_punctuation() -> N
         "Rain fell on it.",
         "It was cold. No.",
     ]
+
+
+def test_separators_that_are_kept_begin_a_piece() -> None:
+    for kind in (RecursiveTextSplitter, SeparatorTextSplitter):
+        assert kind(keep_separator=True) == kind(keep_separator="start")
 
 
 def test_unstripped_chunks_are_the_whole_text() -> None:
@@ -430,7 +435,6 @@ def test_code_of_the_migration_page_runs() -> None:
 @pytest.mark.parametrize(
     ("keep", "expected"),
     [
-        (True, ["foo", ".bar", ".baz", ".123"]),
         ("start", ["foo", ".bar", ".baz", ".123"]),
         ("end", ["foo.", "bar.", "baz.", "123"]),
         (False, ["foo", "bar", "baz", "123"]),

@@ -309,19 +309,15 @@ def test_no_documents_give_nothing(splitter: Any) -> None:
 
 # The stock parent-child retriever
 
-CHILDREN = [p for p in splitters() if p.id not in ("SeparatorTextSplitter",)]
 
-
-@pytest.mark.parametrize("child", CHILDREN)
-@pytest.mark.parametrize(
-    "parent", [None, SentenceTextSplitter(chunk_size=160), ParagraphTextSplitter(chunk_size=200)]
-)
+@every_splitter
+@pytest.mark.parametrize("parent", [None, SentenceTextSplitter(chunk_size=160)])
 def test_stock_parent_document_retriever_takes_our_splitters(
-    child: Any, parent: TextSplitter | None
+    splitter: Any, parent: TextSplitter | None
 ) -> None:
     store = Chroma(collection_name=f"t{uuid.uuid4().hex}", embedding_function=HashingEmbeddings())
     retriever = ParentDocumentRetriever(
-        vectorstore=store, docstore=InMemoryStore(), child_splitter=child, parent_splitter=parent
+        vectorstore=store, docstore=InMemoryStore(), child_splitter=splitter, parent_splitter=parent
     )
     retriever.add_documents([Document(page_content=STORY, metadata={"source": "story"})])
     found = retriever.invoke("What did the lamp burn? paraffin")

@@ -405,19 +405,16 @@ def test_pickled_parser_keeps_a_tokenizer() -> None:
 
 
 @every_parser
-@pytest.mark.parametrize(
-    "image",
-    [
+def test_images_without_text_are_handed_on(parser: Any) -> None:
+    images = [
         ImageDocument(image="aGk=", id_="one"),
-        ImageDocument(text=" ", image="aGk=", id_="one"),
-        ImageNode(image="aGk=", text=" ", id_="one"),
-        IndexNode(text="", index_id="there", id_="one"),
-    ],
-)
-def test_image_without_text_is_handed_on(parser: Any, image: Any) -> None:
-    nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="two"), image])
-    assert nodes[-1] == image
-    assert len(nodes) == 1 + len(parser.spans(STORY))
+        ImageDocument(text=" ", image="aGk=", id_="another"),
+        ImageNode(image="aGk=", text=" ", id_="node"),
+        IndexNode(text="", index_id="there", id_="index"),
+    ]
+    nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="two"), *images])
+    assert nodes[-4:] == images
+    assert len(nodes) == 4 + len(parser.spans(STORY))
 
 
 @every_parser

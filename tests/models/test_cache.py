@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 from rag_splitters import (
     AgenticChunker,
     ClusterChunker,
+    ContextualChunker,
     EmbeddingChunker,
     PropositionChunker,
     SemanticChunker,
@@ -55,11 +57,11 @@ STRATEGIES: dict[str, Callable[[Any], Any]] = {
     "semantic": lambda cache: SemanticChunker(embeddings=embed, cache=cache, buffer_size=0),
     "embedding": lambda cache: EmbeddingChunker(embeddings=embed, cache=cache),
     "cluster": lambda cache: ClusterChunker(embeddings=embed, cache=cache),
+    "contextual": lambda cache: ContextualChunker(llm=chat, cache=cache),
 }
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("strategy", "store"), zip(STRATEGIES, cycle(STORES), strict=False))
 def test_second_run_asks_nothing_and_an_edit_for_itself(
     strategy: str, store: str, tmp_path: Path
 ) -> None:

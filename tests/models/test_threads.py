@@ -69,7 +69,6 @@ def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("is_question", [False, True])
 @pytest.mark.parametrize(
     "model",
     [
@@ -82,21 +81,21 @@ def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
     ],
     ids=lambda model: model.__name__,
 )
-def test_embedding_model_blocks_only_a_thread(model: Any, is_question: bool) -> None:
+def test_embedding_model_blocks_only_a_thread(model: Any) -> None:
     embedder = Embedder(model(function=embed) if isinstance(model, type) else model)
-    awaited = embedder.aembed_questions if is_question else embedder.aembed
-    assert ran_on_loop(lambda: awaited(["one", "two"])) == {False}
+    for awaited in (embedder.aembed, embedder.aembed_questions):
+        assert ran_on_loop(lambda awaited=awaited: awaited(["one", "two"])) == {False}
 
 
-@pytest.mark.parametrize("schema", [None, Verdict])
 @pytest.mark.parametrize(
     "model",
     [answer, async_answer, LangChainDouble, LlamaIndexDouble, AsyncLlamaIndexDouble],
     ids=lambda model: model.__name__,
 )
-def test_chat_model_blocks_only_a_thread(model: Any, schema: Any) -> None:
+def test_chat_model_blocks_only_a_thread(model: Any) -> None:
     llm = chat_model(model(script=answer) if isinstance(model, type) else model)
-    assert ran_on_loop(lambda: llm.aask(["one", "two"], schema)) == {False}
+    for schema in (None, Verdict):
+        assert ran_on_loop(lambda schema=schema: llm.aask(["one", "two"], schema)) == {False}
 
 
 def test_many_calls_are_awaited_at_once() -> None:

@@ -237,16 +237,15 @@ def test_separated_table_reads_as_the_standard_library_does(rows: Rows) -> None:
 
 
 ROWS = [["id", "name", "note"]] + [
-    [str(n), f"name | {n}", f"a, note < {n} & more"] for n in range(1, 1001)
+    [str(n), f"name | {n}", f"a, note < {n} & more"] for n in range(1, 401)
 ]
 
 
 @pytest.mark.parametrize("format", WRITE)
 @pytest.mark.parametrize("render", ["source", "markdown", "json"])
-@pytest.mark.parametrize("size", [("characters", 400), ("tokens", 120)])
-def test_long_table_is_whole_again(format: str, render: Any, size: tuple[str, int]) -> None:
+def test_long_table_is_whole_again(format: str, render: Any) -> None:
     text = WRITE[format](ROWS)
-    unit, most = size
+    unit, most = ("tokens", 120) if render == "markdown" else ("characters", 400)
     chunker = TableChunker(chunk_size=most, length_function=unit, render=render, text=None)
     chunks = chunker.chunk(text)
     read = READ[format] if render == "source" else read_pipes if render == "markdown" else read_json
@@ -264,7 +263,7 @@ def test_long_table_is_whole_again(format: str, render: Any, size: tuple[str, in
             2 if chunk is chunks[0] else 1
         )
     assert found == ROWS[1:]
-    assert len(chunks) > 50
+    assert len(chunks) > 20
 
 
 CELL = strategies.lists(

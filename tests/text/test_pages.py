@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_splitters import PageChunker, RecursiveChunker, SentenceChunker
+from rag_splitters import PageChunker
 from rag_splitters.reading.files import read_text
-from rag_splitters.testing import check_chunker
 
 PAGES, EMPTY, LINES = 100, 37, 30
 WORDS = "rain fell on the long road and nobody came to the house by the river".split()
@@ -85,9 +84,3 @@ def test_several_pages_make_a_chunk(pdf_text: str) -> None:
     expected = [(first, min(first + 2, PAGES)) for first in range(1, PAGES + 1, 3)]
     expected[(EMPTY - 1) // 3] = (EMPTY + 1, EMPTY + 2)  # white space is no part of a chunk
     assert numbers == expected
-
-
-@pytest.mark.parametrize("kind", [PageChunker, RecursiveChunker, SentenceChunker])
-def test_pdf_keeps_the_guarantees(kind: type[PageChunker], pdf_text: str) -> None:
-    part = "\f".join(pdf_text.split("\f")[EMPTY - 3 : EMPTY + 2])
-    assert check_chunker(kind(chunk_size=500, chunk_overlap=50), part)
