@@ -419,13 +419,14 @@ def test_images_without_text_are_handed_on(parser: Any) -> None:
 
 @every_parser
 def test_image_and_index_nodes_stay_what_they_are(parser: Any) -> None:
-    image = ImageNode(text=STORY, image_url="https://x.invalid/a.png", image_mimetype="image/png")
+    address = "https://x.invalid/a.png"
+    image = ImageNode(text=STORY, image="aGk=", image_url=address, image_mimetype="image/png")
     reference = IndexNode(text=STORY, index_id="there", obj=TextNode(text="held"))
     nodes = parser.get_nodes_from_documents([image, reference])
     half = len(parser.spans(STORY))
     assert [type(node) for node in nodes] == [ImageNode] * half + [IndexNode] * half
-    assert {node.image_url for node in nodes[:half]} == {"https://x.invalid/a.png"}
-    assert {node.image_mimetype for node in nodes[:half]} == {"image/png"}
+    shown = {(node.image, node.image_url, node.image_mimetype) for node in nodes[:half]}
+    assert shown == {("aGk=", address, "image/png")}
     assert {node.index_id for node in nodes[half:]} == {"there"}
     assert all(node.obj.text == "held" for node in nodes[half:])
 
