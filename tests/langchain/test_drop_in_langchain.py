@@ -301,7 +301,10 @@ def test_visible_separator_begins_the_next_chunk_unless_it_is_punctuation() -> N
 
 def test_separators_that_are_kept_begin_a_piece() -> None:
     for kind in (RecursiveTextSplitter, SeparatorTextSplitter):
-        assert kind(keep_separator=True) == kind(keep_separator="start")
+        options: dict[str, Any] = {"separators": ["Q: "], "chunk_size": 46}
+        true, start = (kind(**options, keep_separator=side) for side in (True, "start"))
+        assert true.split_text(FAQ) == start.split_text(FAQ)
+        assert true.split_text(FAQ)[1].startswith("Q: ")
 
 
 def test_unstripped_chunks_are_the_whole_text() -> None:

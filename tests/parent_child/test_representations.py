@@ -73,6 +73,7 @@ def test_a_piece_is_found_by_what_represents_it_alone(front: FrontEnd, of: Any) 
     writer = Counted(about)
     index = front.build(PAGES, representations=Representations(function=writer, of=of), k=1)
     wanted = next(text for text in writer.texts if sentence(31) in text)
+    assert (len(wanted) > 60) == (of == "parents")
     place = PAGES[1][1].index(wanted)
     kinds = product(("hybrid", "similarity", "mmr"), ("parents", "children", "passages"))
     for search_type, retrieve in kinds:
