@@ -19,7 +19,9 @@ from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import SQLiteStore
 from tests.support.front_ends import FRONT_ENDS, Page, sentence
 
-REQUESTS = [(Collection, name) for name in ("get", "upsert", "update", "delete")]
+REQUESTS: list[tuple[type, str]] = [
+    (Collection, name) for name in ("get", "upsert", "update", "delete")
+]
 REQUESTS += [(SQLiteStore, name) for name in ("_read", "_change")]
 FRAGMENTS = [*map(sentence, range(4)), *map("# Part {}\n\n".format, range(2)), "A\ud800\r\n\0B. "]
 METADATA = [{}, {"source": "a"}, {"source": "b", "page": 2}, {"title": "T", "tags": [{"x": None}]}]
