@@ -59,6 +59,7 @@ SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.And: (" and ", " or "),
     ast.Or: (" or ", " and "),
 }
+TURNED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 Fault = tuple[Path, int, str, str]
 """A file, the index of a line, and the line before and after."""
@@ -91,7 +92,10 @@ def faults_in(path: Path) -> Iterator[Fault]:
         if id(node) in ignored:
             continue
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            yield from fault(node.left, node.comparators[0], *SWAPS[type(node.ops[0])])
+            old, new = SWAPS[type(node.ops[0])]
+            if new in TURNED and any(map(_is_tuning, ast.walk(node))):
+                new = TURNED[new]
+            yield from fault(node.left, node.comparators[0], old, new)
         elif isinstance(node, ast.BinOp) and type(node.op) in SWAPS:
             yield from fault(node.left, node.right, *SWAPS[type(node.op)])
         elif isinstance(node, ast.BoolOp):
@@ -107,6 +111,14 @@ def faults_in(path: Path) -> Iterator[Fault]:
             yield from whole(node, str(more))
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("min", "max"):
             yield from whole(node.func, "max" if ast.unparse(node.func) == "min" else "min")
+
+
+def _is_tuning(node: ast.AST) -> bool:
+    """Whether a comparison with this depends on a constant, where one more or less is no fault."""
+    if isinstance(node, ast.Constant):
+        is_number = isinstance(node.value, (int, float))
+        return is_number and (node.value > 9 or isinstance(node.value, float))
+    return isinstance(node, ast.Mult) or (isinstance(node, ast.Name) and node.id.isupper())
 
 
 def _is_small(node: ast.AST) -> bool:

@@ -797,6 +797,7 @@ def test_index_sync_removes_what_is_gone(docs: Path) -> None:
     (docs / "deep" / "tram.md").unlink()
     result = run("index", "idx", "docs", "--sync")
     assert "2 files (0 new, 0 changed, 2 unchanged), 2 documents removed" in result.stdout
+    assert "removed" not in run("index", "idx", "docs", "--sync").stdout
     sources = {row["source"] for row in rows("query", "idx", "tram paragraph", "--min-score", "0")}
     assert sources <= {"docs/deep/lighthouse.md", "docs/deep/bakery.md"}
 
