@@ -69,7 +69,7 @@ def _located(texts: Sequence[str], text: str, spans: Sequence[Span]) -> Iterator
         start = text.find(each)
         if each in certain:
             yield by_text[each].pop()
-        elif start >= 0 and text.find(each, start + 1) < 0:
+        elif 0 <= start == text.rfind(each):
             yield Span(start, start + len(each))
         else:
             yield LooseSpan(0, len(text), content=each)

@@ -356,7 +356,7 @@ class _Leaves:
             image = _ANY_IMAGE.search(content)
             kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
-            return inner, sum(each == inner for each, _ in self._containers), ""
+            return inner, 0, ""
         return kind, level, title
 
     def _put(self, kind: Kind, start: int, stop: int, level: int = 0, title: str = "") -> None:
