@@ -463,16 +463,13 @@ _BARE_VALUE = re.compile(r"^\w[\w.-]*[ ]?=(?![ ]?(?:true\b|false\b|[-+\d\"'\[{])
 
 
 def _is_code_line(line: str) -> bool:
-    """Whether a line ends like code, or begins with a keyword."""
+    """Whether a line ends like code, or begins with a keyword or like an assignment.
+
+    In a Dockerfile, lines begin with a word in capitals.
+    """
     if line.endswith(_CODE_ENDS) or line.lstrip()[:1] in ("@", "#"):
         return True
-    return line.split(None, 1)[0] in _CODE_WORDS or _is_assignment(line)
-
-
-def _is_assignment(line: str) -> bool:
-    """Whether it begins like an assignment, or with a word in capitals, as in a Dockerfile."""
-    may_be = "=" in line or line[:2].isupper()
-    return may_be and _CODE_LINE.match(line) is not None
+    return line.split(None, 1)[0] in _CODE_WORDS or _CODE_LINE.match(line) is not None
 
 
 def _is_prose(text: str) -> bool:

@@ -166,6 +166,7 @@ KEPT = {
     "header with the only h1": "<header><h1>Tea</h1>{}</header>",
     "title before main": "<h1>{}</h1><main><p>Tea.</p></main>",
     "menu around the main content": "<div role=navigation><main>{}</main></div>",
+    "menu around an article": "<nav><article><p>{}</p></article></nav><p>Tea.</p>",
     "unclosed menu": "<nav><p>{}",
     "link with words": "<p><a href='#tea'>{}</a></p>",
     "article about cookies": "<article class='cookie-notice-story'><p>{}</p></article>",
