@@ -4,12 +4,12 @@
 Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--calls FILE ...]
 
 A fault changes one operator, number, condition or argument. Every folder of the package gets some,
-large ones more. A first run of all tests, but those of Ray, Spark, browsers and models, records
-which functions each of them calls; --calls reads such a record instead (see record_calls.py). A
-fault is then tried by the tests that call its function, the most specific ones first, up to
---seconds of their time. What no recorded test calls is left out, and counted. --part tries a share
-of the sample, so that several runs with the same seed try all of it. It works on a copy, so the
-checkout stays as it is. Exits with 1 if more than 15 % survive.
+large ones more. A first run of all tests, also of those that do not run by default, records which
+functions each of them calls; --calls reads such a record instead (see record_calls.py). A fault is
+then tried by the tests that call its function, the most specific ones first, up to --seconds of
+their time. What no recorded test calls is left out, and counted. --part tries a share of the
+sample, so that several runs with the same seed try all of it. It works on a copy, so the checkout
+stays as it is. Exits with 1 if more than 15 % survive.
 """
 
 from __future__ import annotations
@@ -175,10 +175,9 @@ class RecordedTest(NamedTuple):
 
 
 def record(copy: Path, workers: str) -> list[Path]:
-    """Run all tests whose calls can be seen, and record which functions they call."""
+    """Run all tests, and record which functions they call."""
     path = copy / "calls"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "record_calls", "-n", workers]
-    command += ["-m", "not (ray or spark or browser or model)"]
+    command = [sys.executable, "-m", "pytest", "-q", "--all", "-p", "record_calls", "-n", workers]
     environment = {**os.environ, "PYTHONPATH": f"{copy}:{copy}/.ci", "RECORDED_CALLS": str(path)}
     subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, check=True)
     return sorted(copy.glob("calls*"))

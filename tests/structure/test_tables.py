@@ -440,6 +440,16 @@ def test_rowspan_that_is_too_big_is_cut_once() -> None:
     assert [read_html(chunk.text)[1] for chunk in chunks[-2:]] == [["2"], ["3"]]
 
 
+def test_rows_that_can_only_be_cut_as_text_are_cut_together() -> None:
+    text = (
+        "| a long label | b |\n|---|---|\n| one two | three four |\n| five six | seven |\n| 8 | 9 |"
+    )
+    spans = check_chunker(TableChunker(chunk_size=15, format="markdown"), text)
+    assert [span.text_of(text) for span in spans][-5:] == [
+        *("| one two |", "three four |", "| five six |", "seven |", "| 8 | 9 |"),
+    ]
+
+
 def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
     text = (
         "<html><head><title>no</title><style>no</style></head><body><!-- no --><p>One.</p>"
