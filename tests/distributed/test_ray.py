@@ -41,8 +41,9 @@ def blocks(ray: Any, documents: list[Given], count: int) -> Any:
     return ray.data.from_arrow([given.slice(at, size) for at in range(0, len(documents), size)])
 
 
-@pytest.mark.parametrize("name", WITHOUT_MODEL)
+@pytest.mark.parametrize("name", ["auto", "contextual", "hierarchical", "recursive", "table"])
 def test_dataset_has_the_chunks_of_the_front_ends(ray: Any, name: str) -> None:
+    """Plain, rewritten and nested chunks and a tree; `test_table.py` has the other strategies."""
     chunker = WITHOUT_MODEL[name]
     splitter = front_end(chunker, "langchain")
     dataset = blocks(ray, DOCUMENTS, 1 + len(name) % 4)
