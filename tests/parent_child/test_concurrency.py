@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import subprocess
 import sys
 import threading
@@ -28,7 +27,6 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.errors import FolderInUseError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 WRITERS = 4
@@ -166,36 +164,6 @@ def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
         )
         assert_complete(first)
         assert second.verify().is_sound
-
-
-OWNER = """
-import sys, time
-from pathlib import Path
-from tests.parent_child.test_concurrency import document, opened
-retriever = opened(Path(sys.argv[1]))
-retriever.add_documents([document(0, 0)])
-sys.stdout.write("open\\n"); sys.stdout.flush()
-time.sleep(600)
-"""
-
-
-@pytest.mark.slow
-def test_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OWNER, str(tmp_path / "index")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
-        assert owner.stdout is not None
-        assert owner.stdout.readline() == "open\n"
-        with pytest.raises(FolderInUseError) as caught:
-            opened(tmp_path / "index")
-        told = str(caught.value)
-        assert f"is open in process {owner.pid}" in told
-        assert f"`chroma run --path {tmp_path / 'index' / 'chroma'}`" in told
-        assert "client=chromadb.HttpClient()" in told
-        owner.send_signal(signal.SIGKILL)
-        owner.wait()
-        with closing(opened(tmp_path / "index")) as again:
-            assert again.get([name_of(0, 0)]) == [document(0, 0)]
-            assert again.verify().is_sound
 
 
 SHARER = """

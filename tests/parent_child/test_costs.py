@@ -23,7 +23,6 @@ from rag_splitters.parent_child import search
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from tests.support.front_ends import FrontEnd, every_front_end
 
 COUNT = 60
 WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")
@@ -299,20 +298,6 @@ def test_what_the_keyword_index_locates_is_what_the_vector_store_holds(
         results = [retriever.invoke(question, k=12) for question in questions]
         monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids, id_key: {})
         assert [retriever.invoke(question, k=12) for question in questions] == results
-
-
-@every_front_end
-@pytest.mark.parametrize("retrieve", ["passages", "parents"])
-def test_located_children_give_the_same_results_in_every_front_end(
-    front: FrontEnd, retrieve: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pages = [(str(each.id), each.page_content, each.metadata) for each in DOCUMENTS[:9]]
-    retriever = front.build(pages, search_type="hybrid", retrieve=retrieve)
-    results = front.find(retriever, QUESTION)
-    monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids, id_key: {})
-    assert front.find(retriever, QUESTION) == results
-    assert len(results) == 4
-    retriever.close()
 
 
 def test_a_child_that_is_gone_when_it_is_read_is_in_no_passage(

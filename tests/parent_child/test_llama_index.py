@@ -264,23 +264,16 @@ def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
     ("options", "message"),
     [
         ({"vector_store": SimpleVectorStore()}, "must keep texts, and SimpleVectorStore"),
-        ({"similarity_top_k": 0}, "similarity_top_k must be a whole number of at least 1, got 0"),
         ({"retrieve": "all"}, "retrieve must be 'passages', 'parents' or 'children', got 'all'"),
         ({"search_type": "bm25"}, "search_type must be 'similarity'.*got 'bm25'"),
         ({"smoothing": -1}, "smoothing must be between 0 and 10 children, got -1"),
         ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1, got 0"),
         ({"rerank_k": 0}, "rerank_k must be a whole number of at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parent_document_retriever(**options)
-
-
-def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(ValueError, match="did you mean 'max_tokens'"):
-        parent_document_retriever(max_token=3)
 
 
 def test_the_retriever_can_be_made_of_stores_alone(tmp_path: Path) -> None:

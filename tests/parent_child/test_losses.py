@@ -111,18 +111,6 @@ def test_first_query_of_a_new_process_says_that_some_children_are_missing(
     assert len(retriever.invoke(sentence(3))) == 2
 
 
-@every_front_end
-@pytest.mark.parametrize("search_type", SEARCHES)
-def test_first_query_says_so_in_every_front_end(
-    front: FrontEnd, search_type: str, tmp_path: Path
-) -> None:
-    with closing(front.build(PAGES, path=tmp_path, search_type=search_type)) as retriever:
-        collection = front.collection(retriever)
-        collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
-        with pytest.raises(MissingChildrenError, match="'p5'"):
-            front.find(retriever, sentence(3))
-
-
 def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
     place: tuple[Any, str, Path],
 ) -> None:

@@ -405,13 +405,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("hybrid", {"stages": [{"strategy": "function:planted:f"}]}, "unknown strategy"),
         ("hybrid", {"stages": {"strategy": "sentence"}}, "stages"),
         ("modality", {"text": "function:planted:f"}, "a chunker inside another one"),
-        ("recursive", {"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
-        ("recursive", {"chunk_size": "9"}, "chunk_size must be a whole number"),
-        ("recursive", {"chunk_sise": 9}, "did you mean 'chunk_size'?"),
         ("recursive", {"is_regex": True, "separators": ["("]}, "separator '('"),
-        ("recursive", {"separators": {"a": 1}}, "separators"),
-        ("recursif", {}, "did you mean 'recursive'?"),
-        ("sentence", {"overlap_sentences": -1}, "overlap_sentences"),
     ],
 )
 @pytest.mark.usefixtures("planted")
