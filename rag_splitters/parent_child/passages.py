@@ -44,9 +44,10 @@ class Hit:
         """Find out where a child stands; if that is not known, it is taken for its whole parent."""
         name, identity = child.metadata[id_key], child.id or ""
         space, offset, place = (id_key, name), 0, None
-        if parent.span is not None and child.span is not None:
+        parent_span, span = parent.span, child.span
+        if parent_span is not None and span is not None:
             space = (SOURCE_KEY, child.metadata.get(SOURCE_KEY, name))
-            offset, place = parent.span[0], child.span
+            offset, place = parent_span[0], span
         else:
             start, end = (child.metadata.get(key) for key in PLACE_KEYS)
             if isinstance(start, int) and isinstance(end, int):
