@@ -39,8 +39,6 @@ class _Commands(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and exit."""
-        if not extra.pop("standalone_mode", True):
-            return super().main(*args, **{**extra, "standalone_mode": False})
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # show characters that the encoding lacks as escapes
                 stream.reconfigure(errors="backslashreplace")

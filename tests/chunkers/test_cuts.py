@@ -152,6 +152,12 @@ UNWRAPPED = {
     "verse": "The woods are lovely, dark and deep,\nBut I have promises to keep,\nAnd miles to go",
     "address": "Agnes Pell\n14 Harbour Street\nPort Ellen\nIsle of Islay",
     "data": "2024-01-02,kettle,12.50,sold\n2024-01-03,teapot,8.00,sold\n2024-01-04,cup,2.50,no",
+    "titles of one length": (
+        "Every Evening She Read Another Chapter of the Long Book Aloud\n"
+        "Nobody Knew Where the Old Man Had Hidden the Keys to the Hall\n"
+        "Three Boats Came Home Before the Storm and Two Came After it\n"
+        "Only the Lighthouse Keeper Saw What Happened on the Last Day"
+    ),
     "log": "10:00:01 INFO server started on port 80\n10:00:02 WARN no cache\n10:00:03 INFO ready",
 }
 

@@ -13,6 +13,7 @@ from langchain_core.stores import InMemoryByteStore
 
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.parent_child.errors import RefusedDocumentsError
+from rag_splitters.parent_child.records import flatten_metadata
 from tests.parent_child.test_sync import state
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, Page, every_front_end, sentence
 
@@ -70,6 +71,13 @@ SEARCHED: tuple[dict[str, Any], ...] = (
     {},
     {"search_type": "hybrid", "smoothing": 0.6, "headings": True},
 )
+
+
+def test_a_vector_store_gets_no_more_metadata_than_it_can_bear() -> None:
+    texts = {f"key{n}": "x" * 996 for n in range(20)}
+    assert flatten_metadata(texts, texts).keys() == set(list(texts)[:10])
+    lists = {"a": list(range(150)), "b": list(range(60)), "c": list(range(50))}
+    assert flatten_metadata(lists, lists).keys() == {"a", "c"}
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,11 @@ def test_figures_tell_chunks_that_cut_sentences(client: TestClient) -> None:
 def test_the_name_of_a_text_tells_what_it_is(client: TestClient) -> None:
     details = post(client, "/chunk", a="auto", a__chunk=0, side="a", text="notes.yaml")
     assert "strategycode" in details["panel-a"].text.replace("\n", "")
+    outlined = client.post(
+        "/text", content=b"# Tea\n\n## Green\n\nHot.", headers={"Content-Type": "text/plain"}
+    ).json()["key"]
+    details = post(client, "/chunk", a="content_aware", a__chunk=0, side="a", text=outlined)
+    assert "Tea › Green" in details["panel-a"].text
 
 
 @pytest.mark.parametrize("text", ["blank", "nul"])

@@ -260,6 +260,13 @@ def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return False
 
 
+_KINDS: dict[str, Kind] = {
+    "fence": "code",
+    "code_block": "code",
+    "table_open": "table",
+    "formula": "formula",
+    "hr": "rule",
+}
 _MAX_TITLE = 500  # characters
 LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
 """Pattern of the text of a link, or the alternative text of an image, between its brackets."""
@@ -338,18 +345,12 @@ class _Leaves:
         """Return the kind, level and title of a leaf."""
         inner = self._containers[-1][0] if self._containers else None
         content = inline.content if inline.type == "inline" else ""
-        kind: Kind = "paragraph"
+        kind = _KINDS.get(token.type, "paragraph")
         title, level = "", 0
-        if token.type in ("fence", "code_block"):
-            return "code", 0, (token.info.split() or [""])[0].strip("{}.")
-        if token.type == "table_open":
-            return "table", 0, ""
-        if token.type == "formula":
-            return "formula", 0, ""
-        if token.type == "html_block":
+        if kind == "code":
+            title = (token.info.split() or [""])[0].strip("{}.")
+        elif token.type == "html_block":
             kind, level, title = _html_kind(token.content)
-        elif token.type == "hr":
-            kind = "rule"
         elif token.type == "heading_open":
             kind, level, title = "heading", int(token.tag[1]), _plain_title(_words_of(content))
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
