@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import TokenTextSplitter
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
-from rag_splitters.evaluation.measure.chunks import ChunkLocator, locate_chunks
+from rag_splitters.evaluation.measure.chunks import (
+    ChunkLocator,
+    locate_chunks,
+    locate_results,
+)
 from rag_splitters.langchain import SentenceTextSplitter
 from rag_splitters.llama_index import SentenceNodeParser
 
@@ -63,6 +68,19 @@ def test_located_chunks_of_ours_carry_the_positions_of_rewritten_text() -> None:
         chunk.text.endswith(TEXT[slice(*chunk.position)])  # type: ignore[misc]
         for chunk in chunks
     )
+
+
+def test_located_results_stand_where_they_say_in_the_document_that_they_name() -> None:
+    locators = {name: ChunkLocator(TEXT) for name in ("bakery", "copy")}
+    told = {"source": "copy", "start_index": 3, "end_index": 90}
+    cases = [
+        (told, ("copy", (3, 90))),
+        ({**told, "source": "lost"}, ("copy", None)),
+        ({"source": "copy"}, ("copy", None)),
+    ]
+    for metadata, (name, position) in cases:
+        (result,) = locate_results([Document("Rewritten.", metadata=metadata)], locators)
+        assert (result.document, result.position) == (name, position), metadata
 
 
 def test_located_chunks_do_not_believe_a_wrong_position() -> None:
