@@ -183,18 +183,6 @@ def test_fallback_takes_the_borders_of_the_named_chunker() -> None:
     assert asyncio.run(asplit_texts(chunker, [TEXT, fine])) == [spans, others]
 
 
-def test_fallback_is_only_for_the_window_that_failed() -> None:
-    text = " ".join(f"Number {number} is here." for number in range(40)) + " It is cold."
-    chunker = AgenticChunker(
-        llm=cold_fails, window=20, max_retries=0, on_error=SentenceChunker(chunk_size=60)
-    )
-    spans = check_chunker(chunker, text)
-    failed = [span for span in spans if span.metadata]
-    last = windows(41, 20)[-1]
-    assert failed == spans[-len(failed) :]
-    assert failed[0].start == sentences_of(text, "rules")[last.decides_from][0]
-
-
 def test_windows_are_joined_in_the_middle_of_their_overlaps() -> None:
     text = " ".join(f"S{number} is here." for number in range(45))
     # Every window says that a chunk begins at every sentence that it sees.

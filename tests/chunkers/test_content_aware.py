@@ -212,21 +212,6 @@ def test_sections_that_fit_are_chunks() -> None:
     ]
 
 
-def test_what_is_too_big_is_cut_by_the_strategy_of_its_kind() -> None:
-    chunks = texts(ContentAwareChunker(chunk_size=50), MARKDOWN)
-    assert chunks == [
-        "# Tea\n\n## Boil\n\nBoil the water. Wait a minute.",
-        "Then pour it over the leaves.",
-        "```py\n# not a heading",
-        'def brew():\n    return "tea"\n```',
-        "- green\n  - sencha\n- black",
-        "## Serve\n\n| cup | ml |\n|-----|----|\n| big | 300 |",
-        "| cup | ml |\n|-----|----|\n| tiny | 90 |",
-        "> Never add milk first.\n>\n> Or do.",
-        "# Coffee\n\nIs another story.",
-    ]
-
-
 @pytest.mark.parametrize("kind", ["code", "table", "list_item", "quote"])
 @pytest.mark.parametrize("size", [60, 70, 90, 130])
 def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
@@ -265,12 +250,6 @@ def test_no_chunk_runs_over_a_heading_of_its_level() -> None:
     ]
     merged = ContentAwareChunker(chunk_size=20, min_chunk_size=10)
     assert texts(merged, text) == ["# A\n\na\n\n## B\n\nb", "## C\n\nc\n\n# D\n\nd"]
-
-
-def test_small_chunks_are_merged_but_no_block_is_cut_for_it() -> None:
-    text = "# A\n\nTiny.\n\n# B\n\n```\nline 1\nline 2\nline 3\n```"
-    chunker = ContentAwareChunker(chunk_size=40, min_chunk_size=20)
-    assert texts(chunker, text) == ["# A\n\nTiny.", text[12:]]
 
 
 def test_white_space_is_not_touched() -> None:

@@ -209,22 +209,6 @@ def test_after_a_failure_the_others_are_finished_and_kept(tmp_path: Path) -> Non
     assert len(llm.prompts) == 303
 
 
-def test_headings_are_the_context_where_there_is_no_model() -> None:
-    chunker = ContextualChunker(chunker=SMALL)
-    assert [(c.text, c.metadata.get("context")) for c in chunker.chunk(TEXT)] == [
-        ("# Tea\n\nIt is hot.", None),
-        ("Tea\n\n## Green", "Tea"),
-        ("Tea > Green\n\nIt is not so hot.", "Tea > Green"),
-    ]
-    titled = chunker.chunk(TEXT, metadata={"title": "Drinks"})
-    assert [chunk.metadata["context"] for chunk in titled] == [
-        "Drinks",
-        "Drinks > Tea",
-        "Drinks > Tea > Green",
-    ]
-    assert chunker.chunk("No heading.")[0].text == "No heading."
-
-
 def test_heading_of_any_length_costs_in_proportion() -> None:
     text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
     spans = ContextualChunker().spans(text)

@@ -239,12 +239,6 @@ def test_separators_of_the_user_are_obeyed_exactly() -> None:
     assert chunks[0].text == "Some text.\n\n# Tea"
 
 
-def test_preset_keeps_comments_with_their_definitions() -> None:
-    text = "\n\n".join(f"/// Number {n}.\n#[derive(Debug)]\nstruct Kettle{n};" for n in range(20))
-    chunks = RecursiveChunker(chunk_size=120, language="rust").chunk(text)
-    assert all(chunk.text.startswith("/// Number") for chunk in chunks)
-
-
 def test_prose_and_logs_are_no_tables() -> None:
     prose = "and gold, and ivory, with which the isles of that\nsea are rich, it seems, in all\n"
     log = "2015-10-18 18:01:47,978 INFO [main] app.Master: Created the master for it\n"

@@ -71,26 +71,6 @@ def test_entity_chain_holds_sentences_together(text: str, max_gap: int, chunks: 
     assert texts_of(text, max_gap=max_gap) == chunks
 
 
-def test_entity_size_cuts_first_where_no_entity_is_shared() -> None:
-    text = "Ada came. Bern is old. Bern is big. Ada left."
-    wanted = ["Ada came.", "Bern is old. Bern is big.", "Ada left."]
-    assert texts_of(text, chunk_size=30) == wanted
-
-
-def test_entity_small_chunks_are_merged() -> None:
-    text = "Ada came. Bern is old. New York is new. Ada Lovelace wrote much."
-    assert len(texts_of(text, max_gap=1)) == 4
-    assert all(len(each) >= 20 for each in texts_of(text, max_gap=1, min_chunk_size=20))
-
-
-def test_entity_labels_choose_what_counts() -> None:
-    ner = Known([(0, 3, "PERSON"), (10, 14, "PLACE")])
-    text = "Ada came. Bern is old."
-    assert len(EntityChunker(ner=ner).spans(text)) == 2
-    (chunk,) = EntityChunker(ner=ner, labels=["PERSON"]).chunk(text)
-    assert [entity["text"] for entity in chunk.metadata["entities"]] == ["Ada"]
-
-
 # Metadata
 
 

@@ -107,31 +107,6 @@ def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
         check_tree(HierarchicalChunker(format="html", emit="all", **case), each["html"])
 
 
-def test_tree_follows_the_headings() -> None:
-    found = [
-        (
-            span.level,
-            span.parent,
-            list(span.headings),
-            " ".join(span.text_of(TEXT).split())[:20],
-        )
-        for span in HierarchicalChunker(emit="all", chunk_size=50).spans(TEXT)
-    ]
-    assert found == [
-        (0, None, [], "# Tea ## Boil Boil w"),
-        (1, 0, ["Tea"], "# Tea ## Boil Boil w"),
-        (2, 1, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
-        (3, 2, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
-        (3, 2, ["Tea", "Boil"], "Wait."),
-        (2, 1, ["Tea", "Serve"], "## Serve - cup - pot"),
-        (3, 5, ["Tea", "Serve"], "## Serve - cup - pot"),
-        (3, 5, ["Tea", "Serve", "Milk"], "### Milk First. Or l"),
-        (4, 7, ["Tea", "Serve", "Milk"], "### Milk First."),
-        (4, 7, ["Tea", "Serve", "Milk"], "Or last."),
-        (2, 0, ["Coffee"], "# Coffee No."),
-    ]
-
-
 def test_tiny_leaves_join_a_neighbour_of_their_section() -> None:
     text = "# Tea\n\nBoil the water, and pour it on the leaves.\n\nWait.\n\n# Milk\n\nNo."
     leaves = [chunk.text for chunk in HierarchicalChunker(chunk_size=100).chunk(text)]
@@ -164,14 +139,6 @@ def test_a_single_paragraph_is_a_single_chunk() -> None:
     for sizes in (None, (60, 30, 12)):
         (span,) = HierarchicalChunker(emit="all", chunk_sizes=sizes).spans("Only this.")
         assert (span.start, span.end, span.parent) == (0, 10, None)
-
-
-def test_chunk_sizes_make_levels_that_end_at_sections() -> None:
-    chunker = HierarchicalChunker(emit="all", chunk_sizes=(70, 40, 20))
-    spans = check_tree(chunker, TEXT)
-    outer = [span.text_of(TEXT).split("\n")[0] for span in spans if span.level == 0]
-    assert outer == ["# Tea", "## Serve"]
-    assert chunker.chunk_size == 20
 
 
 def test_overlap_stays_inside_the_parent() -> None:

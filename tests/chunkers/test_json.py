@@ -6,14 +6,12 @@ import asyncio
 import json
 import re
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
-from langchain_text_splitters import RecursiveJsonSplitter
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode
 
@@ -22,8 +20,6 @@ from rag_splitters.langchain import JsonTextSplitter
 from rag_splitters.llama_index import JsonNodeParser
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
 from tests.support.counting import count_calls
-
-NOTEBOOK = Path(__file__).parents[1] / "data" / "documents" / "trams.ipynb"
 
 _STEP = re.compile(r"\.(\w+)|\['((?:\\.|[^'\\])*)'\]|\[(\d+):(\d+)\]|\[(\d+)\]")
 _WHOLE_STEPS = re.compile(rf"\$(?:{_STEP.pattern})*\Z")
@@ -136,13 +132,6 @@ def test_any_json_value_is_read(text: str) -> None:
     assert chunk.metadata == {"json_path": "$", "chunk_index": 0}
 
 
-def test_cells_of_a_notebook_are_members() -> None:
-    text = NOTEBOOK.read_text(encoding="utf-8")
-    chunks = JsonChunker(chunk_size=1500).chunk(text)
-    paths = [chunk.metadata["json_path"] for chunk in chunks]
-    assert sum(path.startswith("$.cells[") for path in paths) >= len(paths) - 1 > 1
-
-
 def test_all_forms_give_the_same_chunks() -> None:
     data = {"teas": [{"name": f"tea {n}", "minutes": n} for n in range(9)]}
     text = json.dumps(data)
@@ -156,14 +145,6 @@ def test_all_forms_give_the_same_chunks() -> None:
     assert documents[1].page_content.startswith("$.teas[1:3]\n\n{")
     assert nodes[1].get_content(MetadataMode.NONE).startswith('{"name": "tea 1"')
     assert "$.teas[1:3]" in nodes[1].get_content(MetadataMode.EMBED)
-
-
-def test_no_chunk_is_larger_unlike_those_of_langchain() -> None:
-    data = {"log": ["The pot is empty. " * 20], "shop": {"name": "Tea House"}}
-    theirs = RecursiveJsonSplitter(max_chunk_size=100).split_text(data, convert_lists=True)
-    assert max(map(len, theirs)) > 100
-    ours = JsonTextSplitter(chunk_size=100).split_text(json.dumps(data))
-    assert max(map(len, ours)) <= 100
 
 
 @pytest.mark.parametrize(

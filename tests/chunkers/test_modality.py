@@ -132,46 +132,11 @@ def test_keep_keeps_it_as_it_is(modality: str) -> None:
     assert len(parts(text)) > 3
 
 
-def test_chunkers_get_their_own_parts() -> None:
-    chunker = ModalityChunker(
-        text=RecursiveChunker(chunk_size=10),
-        table=TableChunker(render="json", text=None),
-        code=RecursiveChunker(chunk_size=8),
-        formula=RecursiveChunker(chunk_size=4),
-    )
-    text = "# T\n\nOne two three.\n\n```\na = 1\nb = 2\n```\n\n$$\nx\n$$\n\n| a |\n|---|\n| 1 |\n"
-    assert parts(text, chunker) == [
-        ("text", "# T"),
-        ("text", "One two"),
-        ("text", "three."),
-        ("code", "```"),
-        ("code", "a = 1"),
-        ("code", "b = 2"),
-        ("code", "```"),
-        ("formula", "$$\nx"),
-        ("formula", "$$"),
-        ("table", '[{"a": "1"}]'),
-    ]
-
-
 def test_table_in_a_quote_goes_to_another_chunker_too() -> None:
     text = "# T\n\n> | a |\n> |---|\n> | 1 |\n"
     chunker = ModalityChunker(table=RecursiveChunker(chunk_size=100))
     assert parts(text, chunker)[1] == ("table", "> | a |\n> |---|\n> | 1 |")
     assert parts(text)[1] == ("table", "| a |\n|---|\n| 1 |")
-
-
-def test_html_is_parted() -> None:
-    text = (
-        f"<html><body><p>See <img src='{DATA}' alt='x &amp; y'> there.</p>"
-        "<table><tr><th>a</th></tr><tr><td>1</td></tr></table><pre>code</pre></body></html>"
-    )
-    assert parts(text) == [
-        ("text", "See x & y there."),
-        ("image", "x & y"),
-        ("table", "| a |\n| --- |\n| 1 |"),
-        ("code", "code"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -185,15 +185,6 @@ def test_sentences_between_distant_evidence_are_kept() -> None:
     ]
 
 
-def test_long_propositions_are_cut() -> None:
-    chunker = PropositionChunker(llm=lambda prompt: "1: " + "word " * 20, chunk_size=30)
-    spans = chunker.spans("One sentence alone.")
-    assert {(span.start, span.end) for span in spans} == {(0, 19)}
-    assert [len(str(span.content)) for span in spans] == [29, 9]  # each piece once
-    chunks = chunker.chunk("One sentence alone.")
-    assert len({chunk.id for chunk in chunks}) == len(chunks)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -371,24 +371,6 @@ def test_overlap_repeats_whole_rows() -> None:
     assert text[chunks[1].start : chunks[1].end].startswith("| 3 | x |")
 
 
-def test_rows_per_chunk_is_kept() -> None:
-    chunks = TableChunker(rows_per_chunk=3, render="json").chunk(records(ROWS[:8]))
-    assert [rows_of(chunk) for chunk in chunks] == [(1, 3), (4, 6), (7, 7)]
-
-
-def test_row_that_is_too_big_is_cut_by_cells_under_their_labels() -> None:
-    text = pipes([["one", "two", "three"], ["a" * 20, "b" * 20, "c" * 20]])
-    chunks = TableChunker(chunk_size=60).chunk(text)
-    assert [read_pipes(chunk.text) for chunk in chunks] == [
-        [["one"], ["a" * 20]],
-        [["two"], ["b" * 20]],
-        [["three"], ["c" * 20]],
-    ]
-    assert [chunk.metadata["columns"] for chunk in chunks] == [["one"], ["two"], ["three"]]
-    assert {rows_of(chunk) for chunk in chunks} == {(1, 1)}
-    assert ["abc"[n] * 20 in text[c.start : c.end] for n, c in enumerate(chunks)] == [True] * 3
-
-
 @pytest.mark.parametrize("format", WRITE)
 @pytest.mark.parametrize("render", ["source", "markdown", "json"])
 def test_cell_that_is_too_big_is_cut_inside(format: str, render: Any) -> None:
@@ -448,22 +430,6 @@ def test_rows_that_can_only_be_cut_as_text_are_cut_together() -> None:
     assert [span.text_of(text) for span in spans][-5:] == [
         *("| one two |", "three four |", "| five six |", "seven |", "| 8 | 9 |"),
     ]
-
-
-def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
-    text = (
-        "<html><head><title>no</title><style>no</style></head><body><!-- no --><p>One.</p>"
-        "<script>no()</script><p>Two.</p><table><tr><td>1<td>2</tr></table><script>no</script>"
-        "<p>Three.</p><!-- no -->"
-    )
-    chunks = TableChunker(format="html").chunk(text)
-    assert [chunk.text for chunk in chunks] == [
-        "<p>One.</p>\n<p>Two.</p>",
-        "<table><tr><td>1<td>2</tr></table>",
-        "<p>Three.</p>",
-    ]
-    first = chunks[0]
-    assert text[first.start : first.end] == "<p>One.</p><script>no()</script><p>Two.</p>"
 
 
 def test_header_that_does_not_fit_is_a_chunk_of_its_own() -> None:
