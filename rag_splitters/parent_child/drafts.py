@@ -73,11 +73,12 @@ async def _add_representations(
     texts |= await representations.write({k: v for k, v in new.items() if k not in texts})
     for draft in drafts:
         for piece in draft.pieces:
-            name, own = piece.id or "", texts[key(piece.text)]
+            own = texts[key(piece.text)]
             draft.representations.append((key(piece.text), own))
-            metadata = piece.metadata | {REPRESENTS_KEY: name}
+            metadata = piece.metadata | {REPRESENTS_KEY: piece.id or ""}
+            owner = f"{REPRESENTS_KEY} {piece.id}"  # a child of the piece may have the same text
             draft.children.extend(
-                Entry(text, metadata, chunk_id(name, number, number, text), piece.context)
+                Entry(text, metadata, chunk_id(owner, number, number, text), piece.context)
                 for number, text in enumerate(own)
             )
 

@@ -92,6 +92,16 @@ def test_a_piece_is_found_by_what_represents_it_alone(front: FrontEnd, of: Any) 
     assert front.do(index, "verify").is_sound
 
 
+@pytest.mark.parametrize("of", ["parents", "children"])
+def test_a_representation_may_say_what_its_piece_says(of: Any) -> None:
+    page = "<html><body><h1>Tea</h1><p>Tea is <b>hot</b>.</p></body></html>"
+    itself = Representations(function=lambda text: text, of=of)
+    with open_in_langchain(representations=itself) as retriever:
+        retriever.add_documents([Document(page, id="a", metadata={"source": "a.html"})])
+        assert retriever.verify().is_sound
+        assert retriever.vectorstore._collection.count() == 2  # type: ignore[attr-defined]
+
+
 @every_front_end
 def test_an_edit_pays_only_for_what_changed(front: FrontEnd, tmp_path: Path) -> None:
     writer, embeddings = Counted(about), CountedEmbeddings()
