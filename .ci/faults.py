@@ -70,6 +70,7 @@ def faults_in(path: Path) -> Iterator[Fault]:
     lines = source.split("\n")
     tree = ast.parse(source)
     ignored = {id(inner) for node in ast.walk(tree) for inner in _without_effect(node)}
+    limits = {id(node.test) for node in ast.walk(tree) if _is_limit(node)}
 
     def fault(start: ast.AST, end: ast.AST, old: str, new: str) -> Iterator[Fault]:
         """Replace text between the end of one expression and the beginning of the next."""
@@ -92,7 +93,7 @@ def faults_in(path: Path) -> Iterator[Fault]:
             continue
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             old, new = SWAPS[type(node.ops[0])]
-            if new in TURNED and any(map(_is_tuning, ast.walk(node))):
+            if new in TURNED and (id(node) in limits or any(map(_is_tuning, ast.walk(node)))):
                 new = TURNED[new]
             yield from fault(node.left, node.comparators[0], old, new)
         elif isinstance(node, ast.BinOp) and type(node.op) in SWAPS:
@@ -110,6 +111,14 @@ def faults_in(path: Path) -> Iterator[Fault]:
             yield from whole(node, str(more))
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("min", "max"):
             yield from whole(node.func, "max" if ast.unparse(node.func) == "min" else "min")
+
+
+def _is_limit(node: ast.AST) -> bool:
+    """Whether it is `x if x < y else y`, which means the same for equal values."""
+    if not isinstance(node, ast.IfExp) or not isinstance(node.test, ast.Compare):
+        return False
+    compared = {ast.unparse(each) for each in (node.test.left, *node.test.comparators)}
+    return compared == {ast.unparse(node.body), ast.unparse(node.orelse)}
 
 
 def _is_tuning(node: ast.AST) -> bool:

@@ -253,6 +253,7 @@ def test_an_option_keeps_all_of_a_page() -> None:
         ("<pre>\n  a\n\n    b &lt; c\n</pre>", "a\n\n    b < c"),
         ("<p>1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
         ("<p>See <img src=a.png alt='the  cup'> here", "See the cup here"),
+        (f"<p>See <img src=\"data:a/b;base64,{'A' * 600}=\" alt='a > b'>", "See a > b"),
         ("<ul><li>a<ol start=3><li>b<li>c</ol><li>d</ul>", "- a\n  3. b\n  4. c\n- d"),
         ("<dl><dt>a<dd>b<dt>c<dd>d<ul><li>e</ul></dl>", "a\nb\n\nc\nd\n\n- e"),
         ("<table><tr><th>a<th>b<tr><td>1|2<td>", "a\n\nb\n\n1|2"),  # it is never closed
