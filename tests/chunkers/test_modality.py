@@ -110,6 +110,13 @@ def test_images_carry_what_an_image_node_needs() -> None:
     assert figure["caption"] == "Figure & caption"
 
 
+def test_anything_fits_where_something_is_kept_as_it_is() -> None:
+    dropped: dict[str, Any] = dict.fromkeys(("table", "image", "code", "formula"), "drop")
+    assert ModalityChunker(chunk_size=10, **dropped).fits("Tea.")
+    assert not ModalityChunker(chunk_size=10, **dropped).fits("Tea. " * 9)
+    assert ModalityChunker(chunk_size=10, **{**dropped, "code": "keep"}).fits("Tea. " * 9)
+
+
 @pytest.mark.parametrize("modality", ["text", "table", "image", "code", "formula"])
 def test_drop_drops_that_and_nothing_else(modality: str) -> None:
     rest = [part for part in parts(DOCUMENT) if part[0] != modality]

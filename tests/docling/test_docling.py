@@ -141,6 +141,8 @@ def test_each_item_stands_where_the_text_says(trams: DoclingDocument) -> None:
     starts = [each.start for each in whole.items]
     assert starts == sorted(starts)
     assert [(each.level, each.text) for each in whole.headings] == [(1, "Trams"), (2, "Lines")]
+    headings = [whole.text[each.start : each.end].strip() for each in whole.headings]
+    assert headings == ["# Trams", "## Lines"]
     assert {each.item.self_ref for each in whole.items} == {
         *(f"#/texts/{n}" for n in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)),
         "#/tables/0",

@@ -219,6 +219,15 @@ def test_all_bad_lines_are_reported_at_once_with_the_nearest_text(tmp_path: Path
     assert message[4].startswith("line 5: 'It is old' is in the document more than once")
 
 
+def test_of_a_long_nearest_text_the_beginning_is_shown(tmp_path: Path) -> None:
+    text = " ".join(f"word{number}" for number in range(60))
+    quotation = text.replace("word30 ", "wort30 ")
+    file = lines(tmp_path, {"question": "Which?", "references": [quotation]})
+    with pytest.raises(ValueError, match="the nearest text is 'word0 word1 ") as caught:
+        read_questions(file, {"tale": text})
+    assert str(caught.value).endswith(f"is {text[:200]!r}")
+
+
 def test_read_questions_refuses_a_file_without_questions(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no questions"):
         read_questions(lines(tmp_path, {"document": "tale", "text": TALE}))
