@@ -308,7 +308,6 @@ LONG = {
     [
         (RecursiveChunker, 0, CountingEncoding),
         (RecursiveChunker, 0, CountingLength),
-        (SentenceChunker, 25, CountingEncoding),
         (SentenceChunker, 25, CountingLength),
         (SlidingWindowChunker, 25, CountingEncoding),
         (SlidingWindowChunker, 0, CountingLength),
