@@ -198,6 +198,10 @@ def test_code_formulas_and_tables_are_blocks() -> None:
     ]
     latex = "A\n\\begin{align*}\nx\n\ny\n\\end{align*}\n\\begin{table}\na & b\n\\end{table}"
     assert [kind for kind, _ in kinds(latex, "latex")] == ["paragraph", "formula", "table"]
+    table = "\\begin{table}\n\\begin{tabular}{l}\na & b\n\\end{tabular}\n\\end{table}"
+    assert kinds(table, "latex") == [("table", table)]
+    listing = ".How to make it\n[source,c]\n----\nint tea;\n----"
+    assert kinds(f"Hot.\n\n{listing}\n", "asciidoc") == [("paragraph", "Hot."), ("code", listing)]
     assert kinds("a\n.PP\nb\n.nf\nc\n\nd\n.fi\n", "man")[-1][0] != "heading"
     assert [kind for kind, _ in kinds(".SH A\nb\n.nf\nc\n\nd\n.fi\ne\n.PP\nf", "man")] == [
         "heading",
