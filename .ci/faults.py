@@ -3,8 +3,11 @@
 
 Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--calls FILE ...]
 
-A fault changes one operator, number, condition or argument. Every folder of the package gets some,
-large ones more. A first run of all tests, also of those that do not run by default, records which
+A fault changes one operator, number, condition or argument. It is one that a user could notice: a
+number above 9 is doubled, and a comparison with it turned round, because one more or less of it
+does the same. Every folder of the package gets some, large ones more.
+
+A first run of all tests, also of those that do not run by default, records which
 functions each of them calls; --calls reads such a record instead (see record_calls.py). A fault is
 then tried by the tests that call its function, the most specific ones first, up to --seconds of
 their time. What no recorded test calls is left out, and counted. --part tries a share of the
