@@ -7,12 +7,12 @@ A fault changes one operator, number, condition or argument. It is one that a us
 number above 9 is doubled, and a comparison with it turned round, because one more or less of it
 does the same. Every folder of the package gets some, large ones more.
 
-A first run of all tests, also of those that do not run by default, records which
-functions each of them calls; --calls reads such a record instead (see record_calls.py). A fault is
-then tried by the tests that call its function, the most specific ones first, up to --seconds of
-their time. What no recorded test calls is left out, and counted. --part tries a share of the
-sample, so that several runs with the same seed try all of it. It works on a copy, so the checkout
-stays as it is. Exits with 1 if more than 15 % survive.
+A first run of all tests, also of those that do not run by default, records which functions each of
+them calls; --calls reads such a record instead (see record_calls.py). A fault is then tried by the
+tests that call its function, the most specific ones first, up to --seconds of their time. What no
+recorded test calls is left out, and counted. --part tries a share of the sample, so that several
+runs with the same seed try all of it. It works on a copy, so the checkout stays as it is. Exits
+with 1 if more than 15 % survive.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ def tests_of(
     Many values of one parameter notice the same, so they come later the longer they take.
 
     Outside of functions a fault concerns all tests that call something in its file, and those of
-    the contract, which read what a class declares. Tests of the same folder that start a process
-    may call the function there.
+    the contract, which read what a class declares; the shortest come first, so that many are run.
+    Tests of the same folder that start a process may call the function there.
     """
     path, number, _, _ = fault
     file = path.relative_to(ROOT / "rag_splitters").as_posix()
@@ -239,7 +239,8 @@ def tests_of(
     costs = []
     for test in callers:
         function_of_test = test.name.partition("[")[0]
-        costs.append((rounds[function_of_test] * test.seconds, test))
+        factor = rounds[function_of_test] if function else 1
+        costs.append((factor * test.seconds, test))
         rounds[function_of_test] += 1
     chosen, seconds = [], 0.0
     for _, test in sorted(costs, key=lambda each: each[0]):
