@@ -262,7 +262,7 @@ def select_diverse(
     selection: list[int] = []
     redundancy = np.zeros(len(units), dtype=np.float32)
     is_left = np.ones(len(units), dtype=bool)
-    while len(selection) < min(n, len(units)):
+    for _ in range(min(n, len(units))):
         scores = balance * relevance - (1 - balance) * redundancy
         best = int(np.argmax(np.where(is_left, scores, -np.inf)))
         similarity = units @ units[best]

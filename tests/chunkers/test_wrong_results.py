@@ -16,6 +16,7 @@ from rag_splitters import (
     RecursiveChunker,
     SeparatorChunker,
     Source,
+    Span,
     TokenChunker,
 )
 from rag_splitters.testing import check_chunker
@@ -32,6 +33,17 @@ def test_one_line_break_is_no_blank_line(line_break: str) -> None:
     expected = ["One.\nStill one.".replace("\n", line_break), "Two."]
     assert texts(SeparatorChunker(separators=["\n\n"]), text) == expected
     assert texts(ParagraphChunker(group=False), text) == expected
+
+
+def test_a_chunker_of_a_users_own_sees_the_text_as_it_is() -> None:
+    seen: list[str] = []
+
+    class Whole(Chunker):
+        def spans(self, text: str) -> list[Span]:
+            seen.append(text)
+            return [Span(0, len(text))]
+
+    assert texts(Whole(), "One.\rTwo.") == seen == ["One.\rTwo."]
 
 
 def test_a_separator_may_name_the_carriage_return() -> None:
