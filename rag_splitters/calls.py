@@ -107,35 +107,38 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that awaits only calls inside the running event loop.
 
     Cancelling it cancels the call that is under way and runs the coroutine's clean-up. A call in a
-    thread cannot be interrupted, and one that writes must not be: the cancellation takes effect
-    when that call has ended.
+    thread cannot be interrupted, and one that writes must not be: the coroutine gets its result,
+    such as a lock to release, and the cancellation when it makes its next call.
 
     Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
     """
     advance: Callable[[], Any] = partial(work.send, None)
+    cancelled: asyncio.CancelledError | None = None
     while True:
-        request, results = await _in_thread(work, advance)
+        request, results = await _in_thread(work, advance, cancelled)
         if results:
             result: T = results[0]
             return result
         request = _check_request(work, request)
         try:
-            advance = partial(work.send, await _result_of(request))
+            answer, cancelled = await _result_of(request)
+            advance = partial(work.send, answer)
         except BaseException as error:
-            advance = partial(work.throw, error)
+            advance, cancelled = partial(work.throw, error), None
 
 
-async def _result_of(request: Call[T]) -> T:
-    """Make a call, and let a cancellation interrupt only what may be interrupted."""
+async def _result_of(request: Call[T]) -> tuple[T, asyncio.CancelledError | None]:
+    """Make a call, and let a cancellation interrupt only what may be interrupted.
+
+    Returns: the result, and the cancellation that came meanwhile.
+    """
     if request.async_function is not None and not request.is_write:
-        return await request.async_function()
+        return await request.async_function(), None
     task = asyncio.ensure_future(request.result())
     cancelled = await _finish(task)
-    if cancelled is None:
-        return task.result()
-    if not task.cancelled():
-        task.exception()  # it was retrieved: the cancellation says more
-    raise cancelled
+    if cancelled is not None and (task.cancelled() or task.exception() is not None):
+        raise cancelled  # which says more
+    return task.result(), cancelled
 
 
 async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
@@ -152,17 +155,19 @@ async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
 
 
 async def _in_thread(
-    work: Coroutine[Any, Any, T], advance: Callable[[], Any]
+    work: Coroutine[Any, Any, T],
+    advance: Callable[[], Any],
+    cancelled: asyncio.CancelledError | None = None,
 ) -> tuple[Any, list[T]]:
     """Run the coroutine up to its next call.
 
-    A thread cannot be interrupted. If the caller is cancelled meanwhile, the step is finished
-    first, and then the coroutine gets the cancellation.
+    A thread cannot be interrupted. If the caller has been cancelled, or is meanwhile, the step is
+    finished first, and then the coroutine gets the cancellation.
 
     Returns: (the call, []), or (None, [the result]) if the coroutine has finished.
     """
     step = asyncio.ensure_future(asyncio.to_thread(_step, advance))
-    cancelled = await _finish(step)
+    cancelled = await _finish(step) or cancelled
     if cancelled is None:
         return step.result()
     if step.exception() is None and not step.result()[1]:

@@ -112,6 +112,32 @@ async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
     assert log == ["cleaned up"]
 
 
+async def test_a_result_that_arrives_after_the_cancellation_is_not_lost() -> None:
+    """It may be a lock, which nobody could release any more."""
+    log: list[str] = []
+    started, release = threading.Event(), threading.Event()
+
+    def acquire() -> str:
+        started.set()
+        release.wait(10)
+        return "lock"
+
+    async def working() -> None:
+        lock = await Call(acquire, is_write=True)
+        try:
+            await call(log.append, "went on")
+        finally:
+            await call(log.append, f"released {lock}")
+
+    task = asyncio.create_task(arun(working()))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log == ["released lock"]
+
+
 class Doubling:
     """A model that doubles numbers, and counts how it is asked."""
 
