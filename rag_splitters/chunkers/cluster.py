@@ -67,9 +67,9 @@ class ClusterChunker(EmbeddingSizes):
         longest, shortest = [], []
         first = enough = 0
         for last, (_, end) in enumerate(units):
-            while first < last and measure.length(units[first][0], end) > self._budget(first):
+            while first < last and not measure.fits(units[first][0], end, self._budget(first)):
                 first += 1
-            while enough <= last and measure.length(units[enough][0], end) >= self.min_size:
+            while enough <= last and not measure.fits(units[enough][0], end, self.min_size - 1):
                 enough += 1
             longest.append(last - first + 1)
             shortest.append(last - enough + 2)

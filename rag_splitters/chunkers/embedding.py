@@ -59,9 +59,9 @@ class EmbeddingChunker(EmbeddingSizes):
     ) -> list[int]:
         def fits(first: int, last: int) -> bool:
             budget = self.chunk_size - (self.overlap if first else 0)
-            return measure.length(units[first][0], units[last][1]) <= budget
+            return measure.fits(units[first][0], units[last][1], budget)
 
         def is_small(first: int, last: int) -> bool:
-            return measure.length(units[first][0], units[last][1]) < self.min_size
+            return measure.fits(units[first][0], units[last][1], self.min_size - 1)
 
         return join_runs(vectors, self.similarity_threshold, fits, is_small)

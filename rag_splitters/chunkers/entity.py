@@ -86,8 +86,8 @@ class EntityChunker(MergingChunker):
             required=_borders(rows, cuts, self.max_gap),
             sentences=cuts,
         )
-        length = structure.fit(self.sizes).measure.length
-        fitting = Unbreakable(each for each in whole if length(*each) <= self.chunk_size)
+        fits = structure.fit(self.sizes).measure.fits
+        fitting = Unbreakable(each for each in whole if fits(*each, self.chunk_size))
         levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
         structure.levels = [fitting.guard(level) for level in levels]
         spans = pack(structure, self.sizes)

@@ -78,7 +78,7 @@ class JsonChunker(MergingChunker):
         sizes = self.sizes._replace(min_size=max(self.min_size, self.chunk_size // _SMALL))
         structure = Structure(text, _levels(text, members), keep_with_next=None)
         measure, size = structure.fit(sizes).measure, self.chunk_size
-        structure.required = members.breaks(lambda start, end: measure.length(start, end) <= size)
+        structure.required = members.breaks(lambda start, end: measure.fits(start, end, size))
         return [
             replace(span, metadata={"json_path": members.path(span.own, span.end)})
             for span in pack(structure, sizes)

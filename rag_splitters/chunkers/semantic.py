@@ -146,9 +146,8 @@ def _with_least_size(
     for unit in candidates:
         place = bisect_left(edges, unit)
         before, after = edges[place - 1], edges[place]
-        size_before = measure.length(units[before][0], units[unit - 1][1])
-        size_after = measure.length(units[unit][0], units[after - 1][1])
-        if min(size_before, size_after) >= least:
+        parts = ((before, unit), (unit, after))
+        if not any(measure.fits(units[i][0], units[j - 1][1], least - 1) for i, j in parts):
             insort(edges, unit)
     return edges[1:-1]
 
@@ -159,7 +158,7 @@ def _in_turn(
     """Return the candidates in ascending order, without those after a segment that is too small."""
     breaks = [0]
     for unit in sorted(candidates):
-        if measure.length(units[breaks[-1]][0], units[unit - 1][1]) >= least:
+        if not measure.fits(units[breaks[-1]][0], units[unit - 1][1], least - 1):
             breaks.append(unit)
     return breaks[1:]
 
@@ -175,7 +174,7 @@ def _divider(
     ends = [end for _, end in units]
 
     def divide(i: int, j: int) -> Iterable[int]:
-        while i < j and measure.length(units[i][0], ends[j - 1]) > budget:
+        while i < j and not measure.fits(units[i][0], ends[j - 1], budget):
             full = bisect_right(ends, measure.furthest(units[i][0], budget), i, j)
             if full <= i + 1:  # one unit fills the chunk
                 i += 1

@@ -8,7 +8,7 @@ import quopri
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import HeaderParser
@@ -415,7 +415,7 @@ def _decode_header(header: str) -> str:
     """Decode a header such as "=?utf-8?q?Caf=C3=A9?="."""
     try:
         return str(make_header(decode_header(header))) if "=?" in header else header
-    except (HeaderParseError, LookupError, ValueError):
+    except (MessageError, LookupError, ValueError):
         return header
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeAlias
 from rag_splitters.errors import InputError
 
 _WORD = re.compile(r"\S+")
+_LONG = 16  # times a size: a longer text is hardly ever within it, so it is not measured whole
 
 
 class Measure(ABC):
@@ -32,6 +33,16 @@ class Measure(ABC):
     @abstractmethod
     def length(self, start: int, end: int) -> int:
         """Return the length of `text[start:end]` in units."""
+
+    def fits(self, start: int, end: int, size: int) -> bool:
+        """Whether `text[start:end]` has at most `size` units.
+
+        A text of any length takes no longer than one that is a little too long.
+        """
+        is_long = end - start > _LONG * self.characters_per_unit * size
+        if is_long and self.furthest(start, size) < end:
+            return False
+        return self.length(start, end) <= size
 
     def furthest(self, start: int, size: int) -> int:
         """Return the largest `end` for which `text[start:end]` has at most `size` units."""
@@ -80,6 +91,9 @@ class CharacterMeasure(Measure):
 
     def length(self, start: int, end: int) -> int:
         return end - start
+
+    def fits(self, start: int, end: int, size: int) -> bool:
+        return end - start <= size
 
     def furthest(self, start: int, size: int) -> int:
         end = start + size

@@ -85,10 +85,10 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
 
     def _longer(kind: Starts, place: int, start: int, end: int, low: int, position: int) -> int:
         """Correct a place for a measure that may find a part longer than the whole."""
-        while place >= 0 and measure.length(place, end) > size:
+        while place >= 0 and not measure.fits(place, end, size):
             place = kind.first(start, place + 1, end)
         before = kind.last(start, low, position)
-        while before >= 0 and measure.length(before, end) <= size:
+        while before >= 0 and measure.fits(before, end, size):
             place, before = before, kind.last(start, low, before)
         return place
 
@@ -236,7 +236,7 @@ def counted_overlap(
         stop = trim_space(text, end, stop)
         for index in range(max(following - count, 0), following):
             sentence = starts[index]
-            if max(start, low) <= sentence and measure.length(sentence, stop) <= size:
+            if max(start, low) <= sentence and measure.fits(sentence, stop, size):
                 return sentence
         return -1
 

@@ -105,7 +105,7 @@ def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
         return False
     if sizes.length_function == "characters":
         return end - begin <= sizes.size
-    return structure.measure(sizes).length(begin, end) <= sizes.size
+    return structure.measure(sizes).fits(begin, end, sizes.size)
 
 
 def _nowhere(start: int, end: int, low: int) -> int:
@@ -203,7 +203,7 @@ class _Packer:
                     return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = self.overlap_start(start, end, self.earliest_before(stop))
-        while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
+        while next_start >= 0 and not self.measure.fits(next_start, stop, self.size):
             next_start = self.overlap_start(start, end, next_start + 1)
         return next_start if next_start >= 0 else begin, alone
 
@@ -246,19 +246,23 @@ class _Packer:
             if measure.is_monotone:
                 return cut
             end = trim_space(text, begin, cut[0]) if trim else cut[0]
-            if end > begin and measure.length(start, end) <= size:
+            if end > begin and measure.fits(start, end, size):
                 return cut
             limit = min(end, limit) - 1  # the user's length function is not monotone: try less
         return begin, 0
 
     def with_large_rest(self, start: int, begin: int, cut: Cut, stop: int) -> Cut:
         """Return an earlier cut if the text from it to a required one would be below `min_size`."""
-        if self.measure.length(cut[0], stop) >= self.min_size:
+        if not self.is_small(cut[0], stop):
             return cut
         high = min(self.measure.earliest(stop, self.min_size), cut[0])
         earlier = self.choose_cut(start, begin, high, high) if high > begin else cut
-        is_large = self.measure.length(begin, earlier[0]) >= self.min_size
+        is_large = not self.is_small(begin, earlier[0])
         return earlier if is_large and earlier[0] > begin else cut
+
+    def is_small(self, start: int, end: int) -> bool:
+        """Whether a chunk would be below `min_size`."""
+        return self.min_size > 0 and self.measure.fits(start, end, self.min_size - 1)
 
     def may_trim_from(self, begin: int, limit: int) -> bool:
         """Whether the white space at `limit` can be trimmed off a chunk.
@@ -276,8 +280,7 @@ class _Packer:
                 stop = cluster_floor(self.text, begin, stop)
             if stop <= begin:
                 continue
-            is_small = self.min_size and self.measure.length(start, stop) < self.min_size
-            if not is_small or stop in self.apart:
+            if not self.is_small(start, stop) or stop in self.apart:
                 return min(stop, self.text_end)
         return self.text_end
 
@@ -297,12 +300,12 @@ class _Packer:
         self, part_end: Callable[[int], int], start: int, begin: int, cut: int
     ) -> int:
         """Return an earlier cut if the rest of the part that it divides would be tiny, or -1."""
-        length, end = self.measure.length, part_end(cut)
-        if end < 0 or length(cut, end) * TINY >= self.size:
+        end = part_end(cut)
+        if end < 0 or not self.measure.fits(cut, end, (self.size - 1) // TINY):
             return -1
         high = min(self.measure.earliest(end, self.size // 4), cut)
         earlier = self.last_cut(start, begin, high, high)[0] if high > begin else begin
-        if length(begin, earlier) * 4 < self.size or part_end(earlier) != end:
+        if self.measure.length(begin, earlier) * 4 < self.size or part_end(earlier) != end:
             return -1
         is_in_head = self.structure.head_end and self.structure.head_end(earlier) >= 0
         return -1 if is_in_head else earlier
@@ -390,11 +393,11 @@ class _Packer:
         merged: list[Piece] = []
         was_small = False
         for start, own, end in pieces:
-            is_small = self.measure.length(start, end) < self.min_size
+            is_small = self.is_small(start, end)
             may_merge = bool(merged) and (is_small or was_small) and own not in self.apart
-            if may_merge and self.measure.length(merged[-1][0], end) <= self.size:
+            if may_merge and self.measure.fits(merged[-1][0], end, self.size):
                 merged[-1] = (merged[-1][0], merged[-1][1], end)
-                is_small = self.measure.length(merged[-1][0], end) < self.min_size
+                is_small = self.is_small(merged[-1][0], end)
             else:
                 merged.append((start, own, end))
             was_small = is_small
@@ -403,12 +406,12 @@ class _Packer:
     def merge_last(self, pieces: list[Piece]) -> list[Piece]:
         """Merge a last chunk below `min_size` with the one before, or move text to it."""
         text, measure = self.text, self.measure
-        if len(pieces) < 2 or measure.length(pieces[-1][0], pieces[-1][2]) >= self.min_size:
+        if len(pieces) < 2 or not self.is_small(pieces[-1][0], pieces[-1][2]):
             return pieces
         (start, own, middle), (_, last_own, end) = pieces[-2:]
         if last_own in self.apart:
             return pieces
-        if measure.length(start, end) <= self.size:
+        if measure.fits(start, end, self.size):
             return [*pieces[:-2], (start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self.coarsest_cut(start, start, high, high)
@@ -418,8 +421,8 @@ class _Packer:
         last_own = self.next_begin(cut[0])
         last_start = self.overlap_start(start, first_end, 0)
         last_start = last_start if last_start >= 0 else last_own
-        fits = first_end > start and measure.length(start, first_end) >= self.min_size
-        fits = fits and measure.length(last_start, end) <= self.size
+        fits = first_end > start and not self.is_small(start, first_end)
+        fits = fits and measure.fits(last_start, end, self.size)
         if not fits:
             return pieces
         return [
@@ -441,7 +444,7 @@ class _Packer:
             last_start, _, last_end = results[-1] if results else (0, 0, 0)
             repeated = length(line, last_end) if line < last_end else 0
             keeps = line >= last_start and repeated <= self.overlap
-            if keeps and length(line, end) <= self.size:
+            if keeps and self.measure.fits(line, end, self.size):
                 results.append((line, max(line, last_end) if start == own else own, end))
             else:
                 results.append((start, own, end))

@@ -163,7 +163,7 @@ def _fitting(text: str, ranges: Sequence[Range], measure: Measure, size: int) ->
     """Yield the outermost ranges that fit into a chunk."""
     outer_end = 0
     for start, end in ranges:
-        if start >= outer_end and measure.length(start, end) <= size:
+        if start >= outer_end and measure.fits(start, end, size):
             yield (skip_space(text, start) if text[start].isspace() else start), end
             outer_end = end
 

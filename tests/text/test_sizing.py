@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,19 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rag_splitters import (
     Chunker,
+    ClusterChunker,
+    ContentAwareChunker,
     FixedSizeChunker,
     ParagraphChunker,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
     SlidingWindowChunker,
     TokenChunker,
 )
 from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parameters.checks import check_length_function
 from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.text import encodings, tokens
@@ -298,6 +303,7 @@ LONG = {
     "emoji": lambda size: "👩‍👩‍👧" * (size // 5),
     "chinese": lambda size: "他说他会来我们等了很久后来下雨了" * (size // 16),
     "marks": lambda size: "." * size,
+    "rows": lambda size: "1,2,3\n" * (size // 6),
     "prose": lambda size: prose(size),
 }
 """Texts of any size that have made text splitters slow."""
@@ -311,6 +317,9 @@ LONG = {
         (SentenceChunker, 25, CountingLength),
         (SlidingWindowChunker, 25, CountingEncoding),
         (SlidingWindowChunker, 0, CountingLength),
+        (ContentAwareChunker, 25, CountingLength),
+        (partial(SemanticChunker, embeddings=HashingEmbeddings(dimensions=8)), 0, CountingLength),
+        (partial(ClusterChunker, embeddings=HashingEmbeddings(dimensions=8)), 0, CountingLength),
     ],
 )
 def test_work_grows_with_the_text(kind: Any, chunk_overlap: int, counter: Any) -> None:

@@ -61,14 +61,14 @@ def _section_breaks(
         if block.start < fitting:
             continue
         before = blocks[index - 1] if index else block
-        is_tiny = run < before.end and measure.length(run, before.end) * 10 < size
+        is_tiny = run < before.end and measure.fits(run, before.end, (size - 1) // 10)
         if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
             attached.add(block.start)
             level = min(level, block.level) or block.level
         else:
             run, level = block.start, block.level
             breaks.append(run)
-        if measure.length(run, end) <= size:
+        if measure.fits(run, end, size):
             fitting = end
     return breaks, attached
 

@@ -74,7 +74,7 @@ def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int
     stops = [*starts[1:], len(text)] if starts else []
 
     def is_tiny(start: int, stop: int) -> bool:
-        return measure.length(start, trim_space(text, start, stop)) * 10 < size
+        return measure.fits(start, trim_space(text, start, stop), (size - 1) // 10)
 
     merged: list[int] = []
     for start, stop in zip(starts, stops, strict=True):
@@ -82,7 +82,7 @@ def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int
             group = merged[-1]
             belongs = is_tiny(group, start) or is_tiny(start, stop)
             belongs = belongs or lead_start(text, group, start) < start
-            if belongs and measure.length(group, trim_space(text, start, stop)) <= size:
+            if belongs and measure.fits(group, trim_space(text, start, stop), size):
                 continue
         merged.append(start)
     return merged
