@@ -89,6 +89,7 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["# Tea and milk", "# Café"],
     ),
     ("mail", "From: a\nSubject: Re: Tea\n\n# hot\n", ["# Re: Tea"]),
+    ("mail", "From: a\nSubject: =?uúf-8?q?Tea?=\n\nHot.\n", ["# =?uúf-8?q?Tea?="]),
     ("log", "2024-01-01 10:00:00 A\n\nB\n===\n", []),
     ("subtitles", "1\n00:00:01,000 --> 00:00:02,000\nTEA\n\n", []),
     ("csv", "A\n===\n", []),
