@@ -24,6 +24,8 @@ class Call(Generic[T]):
         function: makes the call and returns its result; it may block.
         async_function: the same as a coroutine function; None runs `function` in a thread.
         is_write: whether the call changes something, so that it must never be left half done.
+        undo: takes a result back that nobody gets, because the caller was cancelled meanwhile; such
+            as a lock, which nobody else could release.
 
     >>> async def double() -> int:
     ...     return 2 * await Call(lambda: 21)
@@ -31,7 +33,7 @@ class Call(Generic[T]):
     (42, 42)
     """
 
-    __slots__ = ("async_function", "function", "is_write")
+    __slots__ = ("async_function", "function", "is_write", "undo")
 
     def __init__(
         self,
@@ -39,10 +41,12 @@ class Call(Generic[T]):
         async_function: Callable[[], Awaitable[T]] | None = None,
         *,
         is_write: bool = False,
+        undo: Callable[[T], Coroutine[Any, Any, object]] | None = None,
     ) -> None:
         self.function = function
         self.async_function = async_function
         self.is_write = is_write
+        self.undo = undo
 
     def __await__(self) -> Generator[Call[T], Any, T]:
         result: T = yield self
@@ -107,38 +111,36 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that awaits only calls inside the running event loop.
 
     Cancelling it cancels the call that is under way and runs the coroutine's clean-up. A call in a
-    thread cannot be interrupted, and one that writes must not be: the coroutine gets its result,
-    such as a lock to release, and the cancellation when it makes its next call.
+    thread cannot be interrupted, and one that writes must not be: the cancellation takes effect
+    when that call has ended.
 
     Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
     """
     advance: Callable[[], Any] = partial(work.send, None)
-    cancelled: asyncio.CancelledError | None = None
     while True:
-        request, results = await _in_thread(work, advance, cancelled)
+        request, results = await _in_thread(work, advance)
         if results:
             result: T = results[0]
             return result
         request = _check_request(work, request)
         try:
-            answer, cancelled = await _result_of(request)
-            advance = partial(work.send, answer)
+            advance = partial(work.send, await _result_of(request))
         except BaseException as error:
-            advance, cancelled = partial(work.throw, error), None
+            advance = partial(work.throw, error)
 
 
-async def _result_of(request: Call[T]) -> tuple[T, asyncio.CancelledError | None]:
-    """Make a call, and let a cancellation interrupt only what may be interrupted.
-
-    Returns: the result, and the cancellation that came meanwhile.
-    """
+async def _result_of(request: Call[T]) -> T:
+    """Make a call, and let a cancellation interrupt only what may be interrupted."""
     if request.async_function is not None and not request.is_write:
-        return await request.async_function(), None
+        return await request.async_function()
     task = asyncio.ensure_future(request.result())
     cancelled = await _finish(task)
-    if cancelled is not None and (task.cancelled() or task.exception() is not None):
-        raise cancelled  # which says more
-    return task.result(), cancelled
+    if cancelled is None:
+        return task.result()
+    is_lost = not task.cancelled() and task.exception() is None  # else, the cancellation says more
+    if is_lost and request.undo is not None:
+        await _finish(asyncio.ensure_future(arun(request.undo(task.result()))))
+    raise cancelled
 
 
 async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
@@ -155,19 +157,17 @@ async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
 
 
 async def _in_thread(
-    work: Coroutine[Any, Any, T],
-    advance: Callable[[], Any],
-    cancelled: asyncio.CancelledError | None = None,
+    work: Coroutine[Any, Any, T], advance: Callable[[], Any]
 ) -> tuple[Any, list[T]]:
     """Run the coroutine up to its next call.
 
-    A thread cannot be interrupted. If the caller has been cancelled, or is meanwhile, the step is
-    finished first, and then the coroutine gets the cancellation.
+    A thread cannot be interrupted. If the caller is cancelled meanwhile, the step is finished
+    first, and then the coroutine gets the cancellation.
 
     Returns: (the call, []), or (None, [the result]) if the coroutine has finished.
     """
     step = asyncio.ensure_future(asyncio.to_thread(_step, advance))
-    cancelled = await _finish(step) or cancelled
+    cancelled = await _finish(step)
     if cancelled is None:
         return step.result()
     if step.exception() is None and not step.result()[1]:

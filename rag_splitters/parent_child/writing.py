@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from rag_splitters.calls import Call
+from rag_splitters.calls import Call, arun, run
 from rag_splitters.errors import OperationError
 from rag_splitters.parent_child.errors import DocstoreInUseError, LockLostError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Identity
@@ -176,7 +176,8 @@ class Writer:
     @asynccontextmanager
     async def turn(self, docstore: Docstore) -> AsyncIterator[Turn]:
         """Wait for a turn at a docstore, and release it in the end."""
-        turn = await _wait(docstore.take_turn, docstore.describe_holder, self.timeout)
+        attempt = partial(_take_turn, docstore)
+        turn = await _wait(attempt, docstore.describe_holder, self.timeout)
         try:
             yield turn
         except BaseException:
@@ -184,6 +185,17 @@ class Writer:
                 await turn.release()
             raise
         await turn.release()
+
+
+def _take_turn(docstore: Docstore) -> Call[Turn | None]:
+    """Return the call that takes a turn, and releases it if the caller is cancelled meanwhile."""
+
+    async def release(turn: Turn | None) -> None:
+        if turn is not None:
+            await turn.release()
+
+    take = docstore.take_turn
+    return Call(lambda: run(take()), lambda: arun(take()), is_write=True, undo=release)
 
 
 class ProcessLock:

@@ -112,8 +112,7 @@ async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
     assert log == ["cleaned up"]
 
 
-async def test_a_result_that_arrives_after_the_cancellation_is_not_lost() -> None:
-    """It may be a lock, which nobody could release any more."""
+async def test_a_lock_that_arrives_after_the_cancellation_is_released() -> None:
     log: list[str] = []
     started, release = threading.Event(), threading.Event()
 
@@ -122,12 +121,12 @@ async def test_a_result_that_arrives_after_the_cancellation_is_not_lost() -> Non
         release.wait(10)
         return "lock"
 
+    async def undo(lock: str) -> None:
+        await call(log.append, f"released {lock}")
+
     async def working() -> None:
-        lock = await Call(acquire, is_write=True)
-        try:
-            await call(log.append, "went on")
-        finally:
-            await call(log.append, f"released {lock}")
+        await Call(acquire, is_write=True, undo=undo)
+        await call(log.append, "went on")
 
     task = asyncio.create_task(arun(working()))
     await asyncio.to_thread(started.wait, 10)
