@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from rag_splitters.calls import Call, arun, run
+from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import OperationError
 from rag_splitters.parent_child.errors import DocstoreInUseError, LockLostError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Identity
@@ -194,8 +194,7 @@ def _take_turn(docstore: Docstore) -> Call[Turn | None]:
         if turn is not None:
             await turn.release()
 
-    take = docstore.take_turn
-    return Call(lambda: run(take()), lambda: arun(take()), is_write=True, undo=release)
+    return Call(*in_both_forms(docstore.take_turn), is_write=True, undo=release)
 
 
 class ProcessLock:
