@@ -146,11 +146,13 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
         if mark < 0:
             end, size = start, size * 2
             continue
-        end = mark
-        if _is_inside(text, mark):
-            continue
-        match = _CANDIDATE.match(text, mark, high + _MARGIN)
-        cut = match.end() if match else -1
+        end, cut = mark, mark + 2
+        is_usual = text[mark] in ".?!" and text[mark + 1] in " \n"
+        if not is_usual or not text[cut : cut + 1].isupper():
+            if _is_inside(text, mark):
+                continue
+            match = _CANDIDATE.match(text, mark, high + _MARGIN)
+            cut = match.end() if match else -1
         if low < cut <= high and _is_break(text, cut):
             return cut
     while end > begin:
@@ -179,6 +181,11 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     >>> first_sentence_start("One is here. Two is here. Three.", 5, 32)
     13
     """
+    before = text[low - _REACH : low] if low >= _REACH else ""
+    if before[-1:].isalnum() or (before[-1:] == " " and before[-2].isalnum()):
+        mark = _marks(text, low, high).search(text, low, high + _REACH)  # most often, there is none
+        if (mark is None or mark.start() >= high - 1) and "[" not in before:
+            return -1
     gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
         first = VISIBLE.search(text, low, high)
@@ -196,10 +203,14 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
             return -1
         if at < cut:  # in the run of marks that was read last
             continue
-        if marks is _MARK and _is_inside(text, at):
+        is_usual = text[at] in ".?!" and text[at + 1 : at + 2] in (" ", "\n")
+        if is_usual and text[at + 2 : at + 3].isupper():
+            cut = at + 2
+        elif marks is _MARK and _is_inside(text, at):
             continue
-        match = _CANDIDATE.match(text, at, high + _MARGIN)
-        cut = match.end() if match else at + 1
+        else:
+            match = _CANDIDATE.match(text, at, high + _MARGIN)
+            cut = match.end() if match else at + 1
         if low <= cut < high and _is_break(text, cut):
             return cut
     return -1
