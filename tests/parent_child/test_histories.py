@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -121,7 +122,7 @@ class Histories(RuleBasedStateMachine):
     def add_pages(self, pages: list[Page], fault: Any) -> None:
         new = {name: (text, metadata) for name, text, metadata in pages}
         documents = self.front.documents(pages)
-        self.change(new, lambda: self.front.do(self.retriever, "add_documents", documents), fault)
+        self.change(new, partial(self.front.do, self.retriever, "add_documents", documents), fault)
 
     @rule(name=NAMES, text=TEXTS, at=st.integers(0, 900), fault=FAULTS)
     def edit(self, name: str, text: str, at: int, fault: Any) -> None:
@@ -133,11 +134,11 @@ class Histories(RuleBasedStateMachine):
     def sync(self, pages: list[Page], fault: Any) -> None:
         new = dict.fromkeys(self.pages) | {name: (text, own) for name, text, own in pages}
         documents = self.front.documents(pages)
-        self.change(new, lambda: self.front.do(self.retriever, "sync", documents), fault)
+        self.change(new, partial(self.front.do, self.retriever, "sync", documents), fault)
 
     @rule(names=st.sets(NAMES, min_size=1), fault=FAULTS)
     def delete(self, names: set[str], fault: Any) -> None:
-        work = lambda: self.front.delete(self.retriever, sorted(names))  # noqa: E731
+        work = partial(self.front.delete, self.retriever, sorted(names))
         self.change(dict.fromkeys(names), work, fault)
 
     @rule(
