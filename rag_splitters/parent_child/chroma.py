@@ -222,9 +222,20 @@ class ChromaChildren(ChildStore):
         return vectors
 
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
-        where = None if up_to is None else {EDITION_KEY: {"$lte": up_to}}
         for batch in batched(ids, _READ_BATCH):
-            await self._call(self._collection.delete, ids=list(batch), where=where)
+            if up_to is None:
+                await self._call(self._collection.delete, ids=list(batch))
+                continue
+            rows = await self._call(self._collection.get, ids=list(batch), include=["metadatas"])
+            editions = {
+                name: metadata[EDITION_KEY]
+                for name, metadata in zip(rows["ids"], rows["metadatas"], strict=True)
+                if metadata and metadata.get(EDITION_KEY, up_to + 1) <= up_to
+            }
+            if editions:
+                # It names them: of a filter that most children pass, Chroma lists all that do.
+                where = {EDITION_KEY: {"$in": sorted(set(editions.values()))}}
+                await self._call(self._collection.delete, ids=list(editions), where=where)
 
     async def adopt(self, turn: Turn) -> None:
         where = {EDITION_KEY: {"$gt": turn.number}}

@@ -105,6 +105,27 @@ def test_adding_writes_every_parent_once_and_every_record_twice(
         assert [call["include"] for call in asked["get"]] == [[]], "are the children there?"
 
 
+@pytest.mark.parametrize("removal", ["replace", "delete"])
+def test_a_removal_concerns_the_children_of_few_turns(
+    removal: str, tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    """Chroma lists all the children that pass a filter, whichever ids are named beside it."""
+    with closing(build(tmp_path, **PLAIN)) as retriever:
+        for start in range(0, COUNT, 10):
+            retriever.add_documents(DOCUMENTS[start : start + 10])
+        collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+        editions = [each["_edition"] for each in collection.get()["metadatas"]]
+        forget(asked)
+        if removal == "replace":
+            retriever.add_documents([Document(page_content=text(99), id="35")])
+        else:
+            retriever.delete(["35"])
+        (call,) = asked["delete"]
+        (numbers,) = call["where"]["_edition"].values()
+        assert sum(each in numbers for each in editions) < len(editions) / 5
+        assert retriever.verify().is_sound
+
+
 def test_hybrid_search_adds_the_state_to_what_is_written(
     tmp_path: Path, asked: dict[str, list[Any]]
 ) -> None:
