@@ -287,7 +287,12 @@ _BUFFERS: list[bytearray] = []  # not in use by any thread
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _STATEMENT = re.compile(rb"[;{}>]")
-_DEEP_YAML = re.compile(rb"\n[ \t?:-]{100}")
+_TOO_COMPLEX = {
+    "swift": re.compile(rb"#{1000}"),
+    "typescript": re.compile(rb"(?:<[^<>]*>\s*){200}"),
+    "yaml": re.compile(rb"^[ \t?:-]{100}", re.MULTILINE),  # the grammar crashes at 250 open blocks
+}
+"""By the language: what takes its grammar time quadratic in its length, or makes it crash."""
 
 
 class UnreadableError(RagSplittersError):
@@ -304,8 +309,9 @@ def parse(code: bytes, language: str) -> Any:
     Raises UnreadableError if the text is not code, and ImportError if tree-sitter or the grammar is
     not installed.
     """
-    if language == "yaml" and _DEEP_YAML.search(b"\n" + code):
-        raise UnreadableError("too complex")  # its grammar crashes at about 250 open blocks
+    pattern = _TOO_COMPLEX.get(language)
+    if pattern is not None and pattern.search(code):
+        raise UnreadableError("too complex")
     opening = b":" if language == "css" else b"<"
     if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):
         raise UnreadableError("too complex")  # takes time quadratic in their number

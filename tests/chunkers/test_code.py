@@ -124,6 +124,12 @@ def test_local_error_does_not_spoil_the_rest() -> None:
             {"language": "c", "fallback": "too complex"},
         ),
         ("- " * 5000 + "x", "yaml", {"language": "yaml", "fallback": "too complex"}),
+        ("#" * 5000, "swift", {"language": "swift", "fallback": "too complex"}),
+        (
+            "x = " + "<a><b> " * 5000 + "y",
+            "typescript",
+            {"language": "typescript", "fallback": "too complex"},
+        ),
         ("fun main() {}", "kotlin", {"language": "kotlin", "fallback": "no grammar"}),
         ("some text", "klingon", {"fallback": "unknown language"}),
         ("some text", "auto", {"fallback": "unknown language"}),
