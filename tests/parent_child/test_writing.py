@@ -423,6 +423,38 @@ def test_a_cancellation_waits_for_the_write_in_flight(
     assert_sound(front, retriever)
 
 
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_a_turn_that_arrives_after_the_cancellation_is_released(
+    framework: str, open_index: Open, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = FrontEnd(framework)
+    retriever, other = open_index(front), open_store()
+    reached, go_on, kept = threading.Event(), threading.Event(), list[Any]()
+    take_turn = type(other)._take_turn
+
+    def hang(self: KeyValueStore) -> Any:
+        kept.append(take_turn(self))  # so that no garbage collection releases it
+        reached.set()
+        go_on.wait(30)
+        return kept[0]
+
+    async def hang_up() -> None:
+        task = asyncio.create_task(retriever.aadd_documents(front.documents([page("lost")])))
+        await asyncio.to_thread(reached.wait, 30)
+        task.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(other), "_take_turn", hang)
+        asyncio.run(hang_up())
+    assert kept[0] is not None
+    turn = run(KeyValueDocstore(other).take_turn())
+    assert turn is not None, "the turn was released"
+    run(turn.release())
+
+
 @pytest.mark.server
 def test_one_document_takes_few_statements_of_postgresql(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
