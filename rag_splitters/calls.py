@@ -137,10 +137,10 @@ async def _result_of(request: Call[T]) -> T:
     cancelled = await _finish(task)
     if cancelled is None:
         return task.result()
-    is_lost = not task.cancelled() and task.exception() is None  # else, the cancellation says more
-    if is_lost and request.undo is not None:
+    has_result = not task.cancelled() and task.exception() is None
+    if has_result and request.undo is not None:
         await _finish(asyncio.ensure_future(arun(request.undo(task.result()))))
-    raise cancelled
+    raise cancelled  # which says more than an error of the call
 
 
 async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:

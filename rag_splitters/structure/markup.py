@@ -152,7 +152,7 @@ def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> lis
     kind = "quote" if opening[3] == "--" else _ADOC_KINDS.get(opening[3][0])
     if kind is None:
         return []
-    begin = start = opening.start()
+    begin = opening.start()
     while True:
         start, line = _line_before(text, begin)
         if line[:1] != "." and line_kind(line) not in _ADOC_LABELS:

@@ -39,6 +39,8 @@ class Measure(ABC):
 
         A text of any length takes no longer than one that is a little too long.
         """
+        if size < 0:
+            return False
         is_long = end - start > _LONG * self.characters_per_unit * size
         if is_long and self.furthest(start, size) < end:
             return False

@@ -262,7 +262,7 @@ class _Packer:
 
     def is_small(self, start: int, end: int) -> bool:
         """Whether a chunk would be below `min_size`."""
-        return self.min_size > 0 and self.measure.fits(start, end, self.min_size - 1)
+        return self.measure.fits(start, end, self.min_size - 1)
 
     def may_trim_from(self, begin: int, limit: int) -> bool:
         """Whether the white space at `limit` can be trimmed off a chunk.

@@ -148,7 +148,10 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 
 
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
-    """Return for each line but the last whether its line break only wraps a paragraph."""
+    """Return for each line but the last whether its line break only wraps a paragraph.
+
+    Returns nothing if none does.
+    """
     lengths = list(map(len, rows))
     longest = max(lengths)
     is_even = longest in _WIDTHS
