@@ -251,3 +251,20 @@ def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:
         frame(spark, DOCUMENTS), TableSplitter(chunker, id_column="key", on_error="row")
     )
     check_rows(rows_of(chunks), "RuntimeError: it went boom")
+
+
+def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark.cloudpickle
+
+    dataframe = frame(spark, FINE)
+    sent: list[bytes] = []
+
+    def map_in_arrow(self: Any, function: Any, *options: Any) -> str:
+        sent.append(pyspark.cloudpickle.dumps(function))
+        return "dataframe"
+
+    monkeypatch.setattr(type(dataframe), "mapInArrow", map_in_arrow)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    split_dataframe(dataframe, TableSplitter(AgenticChunker(llm=make_llm), id_column="key"))
+    assert len(sent) == 1
+    assert not any(SECRET.encode() in each for each in sent)
