@@ -65,8 +65,8 @@ def run_server(
 def is_local(host: str) -> bool:
     """Whether only this machine can reach the address.
 
-    >>> is_local("127.0.0.1"), is_local("0.0.0.0")
-    (True, False)
+    >>> [is_local(host) for host in ("127.0.0.1", "localhost", "0.0.0.0")]
+    [True, True, False]
     """
     if host == "localhost":
         return True

@@ -18,7 +18,6 @@ class ReadyError(Exception):
         ("0.0.0.0", "read the texts", True),
         ("0.0.0.0", "", False),
         ("127.0.0.1", "read the texts", False),
-        ("localhost", "read the texts", False),
     ],
 )
 def test_a_warning_says_what_other_machines_can_do(
