@@ -171,7 +171,8 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
         return []
     result: list[bool] = []
     for is_full, group in groupby(full):
-        run = rows[len(result) : len(result) + len(list(group)) + 1]
+        last = len(result) + len(list(group))
+        run = rows[len(result) : last + 1]
         wraps = is_full and len(run) > 2 and _goes_on(run)
         if wraps or not (is_full and is_prose):
             result += [wraps] * (len(run) - 1)
