@@ -163,6 +163,7 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
         assert not visible or any(covered[start:end])
 
 
+@pytest.mark.slow
 def test_specification_keeps_the_guarantees() -> None:
     """Each example with one of the sizes."""
     sizes: list[dict[str, Any]] = [{"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}]

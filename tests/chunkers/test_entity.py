@@ -121,6 +121,7 @@ def odd_length(text: str) -> int:
     return len(text) - 3 * text.count("w") if len(text) > 3 * text.count("w") else 0
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     case=mentioned(),

@@ -99,6 +99,7 @@ def check_covered(text: str, whole: Span, parts: list[Span]) -> None:
     assert not text[position : whole.end].strip()
 
 
+@pytest.mark.slow
 def test_specification_keeps_the_guarantees() -> None:
     """Each example with one of the sizes."""
     sizes: list[dict[str, Any]] = [{"chunk_size": 16}, {"chunk_sizes": (60, 20)}]

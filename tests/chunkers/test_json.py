@@ -147,6 +147,7 @@ def test_all_forms_give_the_same_chunks() -> None:
     assert "$.teas[1:3]" in nodes[1].get_content(MetadataMode.EMBED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "nested",
     [

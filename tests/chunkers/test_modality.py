@@ -339,6 +339,7 @@ def test_modality_chunker_refuses(parameters: dict[str, Any]) -> None:
         ModalityChunker(**parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["![", "![a](", "![a](b 't", "<img ", "<figure>", "<figure><img>", "`", "[a]:", "![[", "(("],

@@ -72,6 +72,7 @@ def check_propositions(chunker: PropositionChunker, text: str) -> list[Span]:
     return spans
 
 
+@pytest.mark.slow
 @many
 @given(size=strategies.sampled_from([{}, *UNLAPPED]), text=hostile_texts())
 def test_proposition_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:

@@ -717,6 +717,7 @@ def test_query_of_an_empty_index_says_so(folder: Path) -> None:
     assert "No results" in result.stderr
 
 
+@pytest.mark.slow
 def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Path) -> None:
     assert run("index", "idx", "docs").exit_code == 0
     code = (
@@ -894,6 +895,7 @@ def test_process_shows_help_and_version() -> None:
     assert all(name in done.stdout for name in ("demo", "split", "strategies", "index", "query"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])
 def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: list[str]) -> None:
     (folder / "long.txt").write_text("word " * 20_000)

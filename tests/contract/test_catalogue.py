@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -171,6 +172,7 @@ def test_imports_are_light_and_leave_out_the_other_framework() -> None:
     assert "langchain_core" in loaded[-1]
 
 
+@pytest.mark.slow
 def test_import_of_llama_index_leaves_out_langchain() -> None:
     (loaded,) = loaded_by("import rag_splitters.llama_index")
     assert [name for name in loaded if name.startswith(("langchain", "chromadb"))] == []

@@ -54,6 +54,7 @@ def long_texts(draw: st.DrawFn) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", STREAMS.values(), ids=STREAMS)
 @settings(max_examples=3)
 @given(
@@ -135,6 +136,7 @@ def usual_collector() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("usual_collector")
 @pytest.mark.parametrize("chunker", [RecursiveChunker(chunk_overlap=100), FixedSizeChunker()])
 def test_memory_does_not_grow_with_the_stream(chunker: Chunker) -> None:

@@ -89,6 +89,7 @@ def fail(server: OpenAIServer, word: str, times: int = 1) -> None:
     server.fault_of = fault_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_second_attempt_of_a_strategy_sends_one_request(
@@ -181,6 +182,7 @@ FRONT_ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_second_attempt_of_an_index_sends_one_request(

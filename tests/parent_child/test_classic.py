@@ -253,6 +253,7 @@ def keys(retriever: ParentDocumentRetriever) -> set[str]:
     return {key for key in retriever.docstore.yield_keys() if not key.startswith(others)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
 def test_an_import_makes_documents_of_what_classic_wrote(

@@ -306,6 +306,7 @@ REWRITTEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
 @pytest.mark.parametrize("parents", [None, RecursiveTextSplitter(chunk_size=300, chunk_overlap=90)])
 def test_what_the_keyword_index_locates_is_what_the_vector_store_holds(

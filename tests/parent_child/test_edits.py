@@ -286,6 +286,7 @@ def test_other_vector_stores_embed_what_changed_or_moved(framework: str) -> None
 # Each text is stored once
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))))
 def test_parts_that_are_cut_out_of_a_text_give_it_back(
     text: str, bounds: list[tuple[int, int]]

@@ -158,6 +158,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("front", "kind", "model"),
     [
@@ -194,6 +195,7 @@ def test_the_event_loop_only_waits(front: FrontEnd, kind: str, model: str, tmp_p
         assert on_loop == set()
 
 
+@pytest.mark.slow
 def test_what_runs_on_the_thread_is_noticed() -> None:
     with functions_on_this_thread() as functions:
         FRONT_ENDS[0].build(DOCUMENTS)

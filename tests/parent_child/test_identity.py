@@ -279,6 +279,7 @@ def test_no_id_reaches_the_rows_of_others_or_of_the_index(
 # What the errors and the documentation promise
 
 
+@pytest.mark.slow
 @every_front_end
 def test_sync_settles_although_an_id_comes_twice_far_apart(front: FrontEnd) -> None:
     pages = [(str(n), sentence(n), {"n": n}) for n in range(520)]

@@ -97,6 +97,7 @@ DOCSTORES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("docstore", "own_vectors", "asynchronous"),
     [

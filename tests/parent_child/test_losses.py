@@ -207,6 +207,7 @@ LOSSES = (change_a_parent, scramble_a_parent, change_a_record)
 """What takes a part of the document's text away, which is stored once."""
 
 
+@pytest.mark.slow
 @in_turn("damage", [*LOSSES, change_metadata_of_a_parent, scramble_a_record])
 def test_verify_reads_every_value(
     front: FrontEnd, damage: Callable[[Any, str, str], None], tmp_path: Path

@@ -124,6 +124,7 @@ def everything_again(front: FrontEnd, retriever: Any) -> list[Result]:
     return twin.find(twin.varied(retriever, k=3), QUESTION)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
 @pytest.mark.parametrize("kind", ["similarity", "hybrid"])
 def test_equal_scores_are_in_the_order_of_ids(front: FrontEnd, kind: str) -> None:
@@ -590,6 +591,7 @@ def test_hybrid_finds_words_of_any_script(front: FrontEnd) -> None:
         assert front.find(retriever, question)[0].text == text
 
 
+@pytest.mark.slow
 @in_turn("damage", ["missing", "empty", "half", "first page", "garbage", "holes", "behind"])
 def test_the_keyword_file_is_built_again(front: FrontEnd, damage: str, tmp_path: Path) -> None:
     retriever = front.build(CODED, search_type="hybrid", path=tmp_path)

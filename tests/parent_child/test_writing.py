@@ -238,6 +238,7 @@ def holder(place: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", [FrontEnd("langchain"), FrontEnd("llama_index", True)])
 def test_a_stopped_writer_keeps_its_turn_and_a_dead_one_loses_it_at_once(
     front: FrontEnd,

@@ -512,6 +512,7 @@ def test_work_grows_with_the_table(format: str, monkeypatch: pytest.MonkeyPatch)
     assert measured < 12 * len(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -309,6 +309,7 @@ LONG = {
 """Texts of any size that have made text splitters slow."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "chunk_overlap", "counter"),
     [
@@ -345,6 +346,7 @@ def test_work_per_character_is_bounded(kind: Any) -> None:
         assert counting.characters() < 20 * len(text), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [16, 512])
 @pytest.mark.parametrize("kind", [RecursiveChunker, TokenChunker])
 def test_tokenizer_is_handed_bounded_pieces(kind: Any, size: int) -> None:

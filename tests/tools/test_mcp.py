@@ -79,6 +79,7 @@ async def answers(client: ClientSession) -> list[str]:
     return [result.content[0].text for result in results]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_stdio_gives_the_same_answers(folder: Path, expected: list[str]) -> None:
     parameters = StdioServerParameters(
         command=sys.executable, args=[*COMMAND, str(folder)], env=environment()
@@ -116,6 +117,7 @@ def served(folder: Path, expected: list[str]) -> Iterator[tuple[str, str]]:
         process.communicate(timeout=30)
 
 
+@pytest.mark.slow
 async def test_http_needs_the_token_and_its_own_host(
     served: tuple[str, str], expected: list[str]
 ) -> None:
