@@ -17,6 +17,7 @@ from rag_splitters.text.lines import (
     is_no_title,
     keyword_heading,
     line_kind,
+    underlines,
 )
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
@@ -209,6 +210,11 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
+    if kind == "fence" and _is_underline(text, low, start, line.strip()):
+        kind = "underline"
+    if is_last and content[0] in ".:" and (directive := _directive_start(text, low, start)) >= 0:
+        has_content = _indent(_line_at(text, cut)) > _indent(_line_at(text, directive))
+        return (directive, "lead") if has_content else (-1, "title")
     is_marked = has_mark and content[0] not in _QUOTES
     if is_last and is_marked and kind in _NO_LEADS and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a list or a fence
@@ -276,6 +282,21 @@ def _comment_start(text: str, low: int, start: int, end: int) -> int:
             break
         start = above
     return start
+
+
+def _directive_start(text: str, low: int, start: int) -> int:
+    """Return the start of the directive whose first line or last option is at `start`, or -1."""
+    low = max(low, start - _REACH)
+    while (line := _line_at(text, start).lstrip()).startswith(":") and start > low:
+        start = max(text.rfind("\n", low, start - 1) + 1, low)
+    return start if line.startswith("..") and line_kind(line) == "label" else -1
+
+
+def _is_underline(text: str, low: int, start: int, line: str) -> bool:
+    """Whether a row of marks underlines the line above it, which begins a paragraph."""
+    above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
+    title = text[above:start].strip()
+    return bool(title) and underlines(line, title) and _begins_paragraph(text, low, above)
 
 
 def _above(text: str, low: int, start: int) -> int:

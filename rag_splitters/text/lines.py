@@ -151,6 +151,17 @@ def line_kind(line: str) -> LineKind:
     return match.lastgroup if match else "text"  # type: ignore[return-value]
 
 
+def underlines(line: str, title: str) -> bool:
+    """Whether a line underlines the title above it. A row of "~" or "`" may close a fence, too.
+
+    >>> underlines("~~~~", "Tea"), underlines("~~~~", "x = pour(pot)")
+    (True, False)
+    """
+    kind = line_kind(line)
+    is_long = len(line) > 3 and len(line) + 2 >= len(title)
+    return kind == "underline" or (kind == "fence" and is_long)
+
+
 def is_bullet(line: str) -> bool:
     """Whether a line begins with a bullet, a dash, a bar or a quotation mark, and a space."""
     content = line.lstrip(" \t")

@@ -25,6 +25,9 @@ from rag_splitters.text.wrapping import clauses, unwrapped_lines
 BEFORE = "It ends here.\n\n"
 LEADS = {
     "heading": "## Care\n\n|Rinse it once a month.",
+    "underlined with tildes": "Care\n~~~~\n\n|Rinse it once a month.",
+    "underlined with accents": "Care of it\n````````\n\n|Rinse it once a month.",
+    "directive with options": ".. code:: sh\n   :name: tea\n   :lines:\n\n|   rinse kettle",
     "two headings": "# Kettle\n\n## Care\n\n|Rinse it once a month.",
     "underlined heading": "Care\n====\n\n|Rinse it once a month.",
     "overlined heading": "====\nCare\n====\n\n|Rinse it once a month.",
@@ -78,6 +81,10 @@ LEADS = {
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
 
 ENDS = {
+    "directive without content": ".. contents::\n\n|Rinse it once a month.",
+    "options without content": ".. autoclass:: Tea\n   :members:\n\n|Rinse it once a month.",
+    "fence of tildes": "~~~~ text\nx\n\npour(kettle)\n~~~~\n\n|Rinse it once a month.",
+    "fence of accents": "````\npour(kettle)\n````\n\n|Rinse it once a month.",
     "sentence": "The kettle is full.\n\n|The water boils.",
     "line": "He took the kettle and\n|went away.",
     "item": "- vinegar\n|- a soft cloth",

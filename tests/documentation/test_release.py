@@ -74,9 +74,10 @@ def test_actions_are_pinned_by_version_and_permissions_are_minimal() -> None:
 def test_release_builds_and_publishes_in_separate_jobs() -> None:
     jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
-    assert jobs["publish"]["needs"] == ["tests", "build"]
+    assert jobs["publish"]["needs"] == ["tests", "build", "compile"]
     assert not any("run" in step for step in jobs["publish"]["steps"])
-    assert "id-token" not in jobs["build"]["permissions"]
+    for name in ("build", "compile"):
+        assert "id-token" not in jobs[name]["permissions"]
 
 
 def test_workflow_tests_every_version_of_python_on_three_systems() -> None:

@@ -20,8 +20,8 @@ from rag_splitters.text.lines import (
     is_item,
     is_no_title,
     keyword_heading,
-    line_kind,
     roman_value,
+    underlines,
 )
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
@@ -254,7 +254,7 @@ def _underlined(line: _Line) -> int:
     after = line.after.rstrip()
     if not after or after[0] not in "=-~*_" or len(after) > 3 * (line.end - line.start) + 20:
         return 0
-    if line_kind(after) not in ("underline", "fence"):
+    if not underlines(after, line.text):
         return 0
     return 1 if after[0] in "=*" else 2
 
