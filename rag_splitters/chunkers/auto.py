@@ -19,7 +19,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.contract.registry import Nested, registered_strategy
-from rag_splitters.contract.sized import MergingChunker, SizedChunker
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
 from rag_splitters.parameters.fields import Least
@@ -87,6 +87,7 @@ class AutoChunker(MergingChunker):
     """
 
     strategy: ClassVar[str] = "auto"
+    hands_prefix_on: ClassVar[bool] = True
 
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
@@ -116,13 +117,6 @@ class AutoChunker(MergingChunker):
 
     def fits(self, content: str) -> bool:
         return super().fits(content) or any(each.fits(content) for each in self._chunkers_in_rules)
-
-    def with_room_for(self, prefix: str) -> AutoChunker:
-        rules = {
-            pattern: rule.with_room_for(prefix) if isinstance(rule, SizedChunker) else rule
-            for pattern, rule in self.rules.items()
-        }
-        return super().with_room_for(prefix).model_copy(update={"rules": _Rules(rules)})
 
     @property
     def _chunkers_in_rules(self) -> list[Chunker]:

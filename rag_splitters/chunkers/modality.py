@@ -110,6 +110,13 @@ class _Source:
             index += 1
 
 
+def _table_chunker(chunker: TableChunker, source: _Source) -> TableChunker:
+    """Return the chunker for tables; it writes HTML tables in Markdown."""
+    if source.is_html and chunker.render == "source":
+        return chunker.model_copy(update={"render": "markdown"})
+    return chunker
+
+
 def _without_data(page: Tree, start: int, end: int, data: Sequence[Replacement]) -> Tree:
     """Return a part of a page in which the data outside of tags are dropped."""
     outermost: list[Tag] = []
@@ -230,17 +237,11 @@ class ModalityChunker(Chunker):
                 images = parsed.images(region.start, region.end)
                 parts += self._block_images(parsed, region, region.block.title, images)
             elif region.table and isinstance(self.table, TableChunker):
-                parts += self._table(self.table, parsed, region.table)
+                parts += _table_chunker(self.table, parsed).table_spans(region.table, source.prefix)
             elif region.modality != "text":
                 parts += self._region(parsed, region)
             position = max(position, region.end)
         return parts
-
-    def _table(self, chunker: TableChunker, source: _Source, table: Table) -> list[Span]:
-        """Cut a table; an HTML table is written in Markdown."""
-        if source.is_html and chunker.render == "source":
-            chunker = chunker.model_copy(update={"render": "markdown"})
-        return chunker.table_spans(table)
 
     def _region(self, source: _Source, region: _Region) -> Parts:
         """Handle a table, code or a formula."""

@@ -61,6 +61,7 @@ class TableChunker(SizedChunker):
     """
 
     strategy: ClassVar[str] = "table"
+    hands_prefix_on: ClassVar[bool] = True
 
     render: Render = "source"
     """How to write tables: as in the "source" (HTML tables that have to be cut in Markdown), in
@@ -81,18 +82,13 @@ class TableChunker(SizedChunker):
     """Format of the text; "auto" detects it from the metadata and the text. With "text", CSV and
     TSV are found in prose; with "csv" and "tsv", the whole text is one table."""
 
-    def table_spans(self, table: Table) -> list[Span]:
-        """Cut one table."""
-        return Cutter(table, self.render, self.sizes, self.rows_per_chunk).spans()
+    def table_spans(self, table: Table, prefix: str) -> list[Span]:
+        """Cut one table, with room for a prefix before each chunk."""
+        sizes = self.with_room_for(prefix).sizes if prefix else self.sizes
+        return Cutter(table, self.render, sizes, self.rows_per_chunk).spans()
 
     def fits(self, content: str) -> bool:
         return super().fits(content) or (self.text is not None and self.text.fits(content))
-
-    def with_room_for(self, prefix: str) -> TableChunker:
-        narrow = super().with_room_for(prefix)
-        if not isinstance(self.text, SizedChunker):
-            return narrow
-        return narrow.model_copy(update={"text": self.text.with_room_for(prefix)})
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return await plan_parts(sources, [self._parts(source) for source in sources])
@@ -107,7 +103,7 @@ class TableChunker(SizedChunker):
         position = 0
         for table in find_tables(text, text_format, blocks):
             parts += self._between(text, position, table.start, dropped)
-            parts += self.table_spans(table)
+            parts += self.table_spans(table, source.prefix)
             position = table.end
         return parts + self._between(text, position, len(text), dropped)
 

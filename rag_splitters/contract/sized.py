@@ -39,6 +39,9 @@ class SizedChunker(Chunker):
     exact_overlap: ClassVar[bool] = False
     """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
 
+    hands_prefix_on: ClassVar[bool] = False
+    """Whether `plan` gets the prefixes of its sources, because the strategies inside make room."""
+
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """No overlap if only the size is passed, unless the default is a share of the size."""
@@ -86,7 +89,7 @@ class SizedChunker(Chunker):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         plan = vars(cls).get("plan")
-        if plan is not None and not hasattr(plan, "makes_room"):
+        if plan is not None and not (cls.hands_prefix_on or hasattr(plan, "makes_room")):
             cls.plan = _plan_with_room(plan)  # type: ignore[method-assign]
 
 

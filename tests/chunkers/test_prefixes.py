@@ -28,6 +28,7 @@ from rag_splitters import (
 from rag_splitters.models import HashingEmbeddings
 
 TEXT = "The kettle boils over at noon. Nobody notices it for an hour, except the cat. " * 20
+NESTED = HybridChunker(stages=[SentenceChunker(chunk_size=100)])
 SIZED: list[Chunker] = [
     RecursiveChunker(chunk_size=100),
     RecursiveChunker(chunk_size=100, min_chunk_size=100),
@@ -37,7 +38,10 @@ SIZED: list[Chunker] = [
     HierarchicalChunker(chunk_size=100),
     SemanticChunker(embeddings=HashingEmbeddings(), chunk_size=100, min_chunk_size=90),
     AutoChunker(chunk_size=100),
+    AutoChunker(chunk_size=100, min_chunk_size=90),
+    AutoChunker(chunk_size=100, rules={"text": NESTED}),
     TableChunker(chunk_size=100),
+    TableChunker(chunk_size=100, text=NESTED),
     HybridChunker(stages=[PageChunker(), SentenceChunker(chunk_size=100)]),
     ModalityChunker(text=RecursiveChunker(chunk_size=100)),
 ]
@@ -59,6 +63,15 @@ def test_chunks_leave_room_for_the_prefix_of_their_source(chunker: Chunker) -> N
             assert len(prefix + span.text_of(TEXT)) <= 100
             assert words_are_whole(TEXT, span.start, span.end)
     assert len(next(chunker.split([replace(sources[0])]))) < len(next(chunker.split(sources[1:2])))
+
+
+@pytest.mark.parametrize("kind", [AutoChunker, ModalityChunker, TableChunker])
+def test_tables_leave_room_for_the_prefix_of_their_source(kind: Any) -> None:
+    text = "| tea | price |\n|---|---|\n" + "| green | 3 |\n" * 20
+    for prefix in ("", "x" * 40):
+        spans = next(kind(chunk_size=100).split([Source(text, prefix=prefix)]))
+        sizes = {len(span.text_of(text)) for span in spans}
+        assert 80 - len(prefix) < max(sizes) <= 100 - len(prefix)
 
 
 @pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, ParagraphChunker])
