@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run, together
-from rag_splitters.contract.groups import numbered_groups
+from rag_splitters.contract.groups import checked, numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
@@ -171,7 +171,7 @@ class Chunker(BaseModel):
         reads one source at a time.
         """
         if type(self)._needs_only_text:
-            for source in sources:
+            for source in checked(sources):
                 spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
                 yield add_places(spans, source.text, source.metadata)
             return

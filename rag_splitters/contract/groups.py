@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.span import Source
 
 _GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
@@ -33,10 +34,18 @@ def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
         yield group
 
 
+def checked(sources: Iterable[Source]) -> Iterator[Source]:
+    """Yield sources. Raises TypeError for anything else, such as a bare text."""
+    check_list(sources, "sources (for one text, call chunk)")
+    for source in sources:
+        check_has(source, "prefix", "a Source (for one text, call chunk)")
+        yield source
+
+
 def numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
     """Yield groups of sources, numbered in their order if they have no numbers yet."""
     first = 0
-    for group in grouped(sources):
+    for group in grouped(checked(sources)):
         has_numbers = any(source.number for source in group)
         yield (
             group

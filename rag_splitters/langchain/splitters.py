@@ -23,6 +23,7 @@ from rag_splitters.langchain.options import (
     separators,
     strip_whitespace,
 )
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
@@ -101,6 +102,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         Raises ValueError if there is not one metadata dictionary for each text, and TypeError for
         metadata that are not a dictionary.
         """
+        check_list(texts, "texts")
         texts = list(texts)
         metadatas = list(metadatas or [{} for _ in texts])
         if len(metadatas) != len(texts):
@@ -184,6 +186,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
 
 def _sources(documents: Iterable[Document]) -> list[Source]:
     """Return the texts of documents. Raises TypeError for anything that is not a document."""
+    check_list(documents, "documents")
     sources: list[Source] = []
     for number, document in enumerate(documents):
         check_document(document)

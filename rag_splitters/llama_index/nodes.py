@@ -47,13 +47,15 @@ _OWN = (
 """The fields that differ between the chunks of a document."""
 
 
-def text_of(node: BaseNode) -> str:
-    """Return a node's text without its metadata.
-
-    Raises TypeError for anything that is not a node, such as a bare text.
-    """
+def check_node(node: Any) -> None:
+    """Raise a TypeError for anything that is not a node, such as a bare text."""
     expected = 'a LlamaIndex Document or node, such as Document(text="...")'
-    check_has(node, "get_content", expected)
+    check_has(node, "get_metadata_str", expected)
+
+
+def text_of(node: BaseNode) -> str:
+    """Return a node's text without its metadata."""
+    check_node(node)
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
@@ -27,6 +27,7 @@ from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
+    check_node,
     chunk_nodes,
     holds_more_than_text,
     metadata_text,
@@ -35,6 +36,7 @@ from rag_splitters.llama_index.nodes import (
 )
 from rag_splitters.llama_index.options import our_parameters
 from rag_splitters.models.calling import showing
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
@@ -191,6 +193,21 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         )
 
     @override
+    def get_nodes_from_documents(
+        self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        """Cut documents, which are read once, into nodes."""
+        return super().get_nodes_from_documents(_listed(documents), show_progress, **kwargs)
+
+    @override
+    async def aget_nodes_from_documents(
+        self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        """Asynchronous `get_nodes_from_documents`; models are awaited."""
+        nodes = _listed(documents)
+        return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
+
+    @override
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
@@ -271,6 +288,15 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             tie(chunks, spans, self.include_prev_next_rel)
             assembled += chunks
         return assembled
+
+
+def _listed(documents: Iterable[BaseNode]) -> Sequence[Document]:
+    """Return documents as a list. Raises TypeError for anything that is not a document or node."""
+    check_list(documents, "documents")
+    nodes = list(documents)
+    for node in nodes:
+        check_node(node)
+    return cast("list[Document]", nodes)  # LlamaIndex's own classes take any node
 
 
 def _in_unit(parameters: Mapping[str, Any], unit: LengthFunction) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import Unpack, override
 
 from rag_splitters.calls import arun, in_both_forms, run
-from rag_splitters.errors import InputError
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.adapters import (
     call_method,
     make_child_store,
@@ -35,7 +35,7 @@ from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParse
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
-from rag_splitters.parameters.messages import plain_errors
+from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.opening import (
@@ -201,6 +201,11 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self.vector_store = vector_store
         self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
         self.embed_model = embed_model
+        parsers = {"child_parser": child_parser, "parent_parser": parent_parser or child_parser}
+        for name, each in parsers.items():
+            if not isinstance(each, NodeParser):
+                expected = "a NodeParser, such as RecursiveNodeParser()"
+                raise InputTypeError(f"{name} must be {expected}, got {describe_value(each)}")
         self.child_parser = child_parser
         self.parent_parser = parent_parser
         with plain_errors(LlamaIndexOptions):

@@ -19,10 +19,11 @@ from rag_splitters.models.clients import (
     is_structured,
     why_unfinished,
 )
-from rag_splitters.models.describing import describe_model, load_model, stable_name
+from rag_splitters.models.describing import load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.text.surrogates import without_surrogates
 
 Answer: TypeAlias = "str | BaseModel | ModelError"
@@ -77,7 +78,7 @@ class ChatModel(ModelHolder):
         super().__post_init__()
         is_client = is_chat_client(self.model)
         if isinstance(self.model, type) or not (is_client or callable(self.model)):
-            raise InputTypeError(f"llm must be {_KINDS}, got {describe_model(self.model)}")
+            raise InputTypeError(f"llm must be {_KINDS}, got {describe_value(self.model)}")
         if self.max_concurrency is None:
             default = 4 if is_client or is_awaitable(self.model) else 1
             object.__setattr__(self, "max_concurrency", default)

@@ -20,13 +20,14 @@ from rag_splitters.models.clients import (
     query_calls,
     with_batch,
 )
-from rag_splitters.models.describing import describe_model, load_model, stable_name
+from rag_splitters.models.describing import load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HASHING_NAME, HashingEmbeddings
 from rag_splitters.models.limits import Limits, Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
 from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Embedder(ModelHolder):
         super().__post_init__()
         is_model = is_embedding_client(self.model) or callable(self.model)
         if isinstance(self.model, type) or not is_model:
-            raise InputTypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
+            raise InputTypeError(f"embeddings must be {_KINDS}, got {describe_value(self.model)}")
         for name in ("max_texts", "max_tokens", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:
                 whole_number(value, name, 0 if name == "max_retries" else 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
 from textwrap import shorten
 from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from pydantic import BaseModel
 
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.messages import unknown_parameter
@@ -82,6 +84,16 @@ def check_has(value: Any, attribute: str, expected: str) -> None:
     """
     if not hasattr(value, attribute):
         raise InputTypeError(f"expected {expected}, got {shorten(repr(value), 80)}")
+
+
+def check_list(values: Any, expected: str) -> None:
+    """Raise a TypeError for a single thing, such as a bare text, in place of several.
+
+    Parameters:
+        expected: what the values should be, in the plural.
+    """
+    if isinstance(values, (str, bytes, Mapping, BaseModel)) or not isinstance(values, Iterable):
+        raise InputTypeError(f"expected a list of {expected}, got {shorten(repr(values), 80)}")
 
 
 def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -66,7 +66,7 @@ def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: type[Base
             message = _error_message(cause, kind) if nested else str(cause)
             return message if path.partition("[")[0] in message else f"{path}: {message}"
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in details))
-    return f"{path or kind.__name__} must be {expected}, got {_format_value(details[0]['input'])}"
+    return f"{path or kind.__name__} must be {expected}, got {describe_value(details[0]['input'])}"
 
 
 _EXPECTATIONS = {
@@ -107,8 +107,10 @@ def _expectation(detail: ErrorDetails) -> str:
     return _EXPECTATIONS.get(kind.partition("_")[0], other)
 
 
-def _format_value(value: Any) -> str:
-    """Format a value for an error message; of an object, which may hold a secret, the type."""
+def describe_value(value: Any) -> str:
+    """Describe a value in an error message; of an object, which may hold a secret, the type."""
+    if isinstance(value, type):
+        return f"the class {value.__qualname__} instead of an object of it"
     if not _is_plain(value):
         return f"an object of type {type(value).__qualname__}"
     text = repr(value)

@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from rag_splitters.calls import call, in_both_forms, run
 from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
 from rag_splitters.parent_child.errors import (
@@ -25,10 +26,10 @@ from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
 from rag_splitters.parent_child.indexing import (
     add,
-    check_ids,
     check_refusals,
     find_documents,
     get,
+    list_of_ids,
     reembed_documents,
     remove,
 )
@@ -165,9 +166,9 @@ class ParentChildIndex(Generic[A, D]):
         Raises RefusedDocumentsError, which names document and key, for documents whose metadata the
         docstore cannot keep; the others are added all the same.
         """
-        entries: Iterable[Entry] = map(self._entry, documents)
+        entries = self._entries(documents)
         if ids is not None:
-            check_ids(ids, "add_documents")
+            list_of_ids([each for each in ids if each is not None], "add_documents")
             listed = list(entries)
             if len(ids) != len(listed):
                 raise InputError(
@@ -194,7 +195,11 @@ class ParentChildIndex(Generic[A, D]):
         there under their ids stays.
         """
         with explaining_full_disk(self.shared.folder):
-            return await sync(self._stores(), map(self._entry, documents), scope)
+            return await sync(self._stores(), self._entries(documents), scope)
+
+    def _entries(self, documents: Iterable[A]) -> Iterable[Entry]:
+        check_list(documents, "documents")
+        return map(self._entry, documents)
 
     async def _list_ids(self, *, scope: Mapping[str, Any] | None = None) -> list[str]:
         """List the ids of all documents or, with a scope, of those that have these metadata."""

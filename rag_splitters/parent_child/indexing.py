@@ -18,6 +18,7 @@ from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
@@ -299,18 +300,26 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     """
     if ids is None and source is None:
         raise InputError('delete() needs ids=[...] or source="..."')
-    check_ids(ids, "delete")
-    removed = await remove_documents(stores, ids or [])
+    removed = await remove_documents(stores, list_of_ids(ids or [], "delete"))
     if source is not None:
         metadata = {"source": source}
         removed += await remove_documents(stores, await find_documents(stores, metadata), metadata)
     return removed
 
 
-def check_ids(ids: Sequence[str] | None, method: str) -> None:
-    """Raise a TypeError for a single id, which Python would take for one id per character."""
+def list_of_ids(ids: Iterable[str], method: str) -> list[str]:
+    """Return ids as a list.
+
+    Raises TypeError for a single id, which Python would take for one id per character, and for ids
+    that are not strings.
+    """
     if isinstance(ids, str | bytes):
         raise InputTypeError(f"{method}() needs a list of ids, got {ids!r}: write [{ids!r}]")
+    check_list(ids, "ids")
+    listed = list(ids)
+    if others := [each for each in listed if not isinstance(each, str)]:
+        raise InputTypeError(f"{method}() needs ids that are strings, got {others[0]!r}")
+    return listed
 
 
 async def remove_documents(
@@ -384,8 +393,7 @@ async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     """Return source documents as they were added, or parents by their UUIDs, in order."""
-    check_ids(ids, "get")
-    unique = list(dict.fromkeys(ids))
+    unique = list(dict.fromkeys(list_of_ids(ids, "get")))
     records = await stores.read_records(unique)
     chunk_ids = [each for each in unique if is_chunk_id(each)]
     parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Chunk
 from rag_splitters.text.surrogates import replace_surrogates
 
@@ -120,6 +121,7 @@ def show(text: str, chunker: CanChunk, *, metadata: Mapping[str, Any] | None = N
     """
     from rich.console import Console
 
+    check_has(chunker, "chunk", "a chunker after the text")
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     chunks = chunker.chunk(text, metadata=metadata)
     console.print(coloured(text, chunks, console))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core.schema import NodeWithScore, TextNode
 
 import rag_splitters.langchain
 import rag_splitters.llama_index
@@ -18,6 +22,7 @@ from rag_splitters import (
     ModalityChunker,
     RagSplittersError,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
     SizedChunker,
     Span,
@@ -27,6 +32,8 @@ from rag_splitters import (
 from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation import compare
+from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.models import HashingEmbeddings
 from tests.support.forms import classes, required
 
 every_strategy = pytest.mark.parametrize("name", CATALOGUE)
@@ -281,20 +288,68 @@ def test_errors_of_the_retrievers() -> None:
     assert message_of(lambda: retriever(childparser=1)).startswith(start)
 
 
+LANGCHAIN = 'a LangChain Document, such as Document(page_content="...")'
+LLAMA_INDEX = 'a LlamaIndex Document or node, such as Document(text="...")'
+READING: list[tuple[Callable[[], Any], str]] = [
+    (lambda: rag_splitters.langchain.RecursiveTextSplitter().split_documents, LANGCHAIN),
+    (lambda: rag_splitters.langchain.parent_document_retriever().add_documents, LANGCHAIN),
+    (lambda: rag_splitters.langchain.parent_document_retriever().sync, LANGCHAIN),
+    (lambda: RecursiveNodeParser().get_nodes_from_documents, LLAMA_INDEX),
+    (
+        lambda: RecursiveNodeParser().aget_nodes_from_documents,
+        LLAMA_INDEX,
+    ),
+    (lambda: rag_splitters.llama_index.parent_document_retriever().add_documents, LLAMA_INDEX),
+]
+
+
+async def _result(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+@pytest.mark.parametrize(("method", "kind"), READING)
+async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> None:
+    document = LangChainDocument(page_content="Tea.")
+    for value in ("a text", None, Path("tea.md"), document):
+        with pytest.raises(InputTypeError, match=re.escape(f"list of documents, got {value!r}")):
+            await _result(method()(value))
+    for value in ("a text", NodeWithScore(node=TextNode(text="Tea."))):
+        with pytest.raises(InputTypeError) as caught:
+            await _result(method()([value]))
+        assert str(caught.value).startswith(f"expected {kind}, got {repr(value)[:20]}")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (
-            lambda: rag_splitters.langchain.RecursiveTextSplitter().split_documents(["a text"]),
-            "expected a LangChain Document, such as Document(page_content=\"...\"), got 'a text'",
+            lambda: rag_splitters.langchain.RecursiveTextSplitter().create_documents("a text"),
+            "expected a list of texts, got 'a text'",
         ),
         (
-            lambda: rag_splitters.langchain.parent_document_retriever().add_documents(["a text"]),
-            "expected a LangChain Document, such as Document(page_content=\"...\"), got 'a text'",
+            lambda: list(RecursiveChunker().split("a text")),
+            "expected a list of sources (for one text, call chunk), got 'a text'",
         ),
         (
-            lambda: rag_splitters.llama_index.parent_document_retriever().add_documents(["a text"]),
-            "expected a LlamaIndex Document or node, such as Document(text=\"...\"), got 'a text'",
+            lambda: list(SemanticChunker(embeddings=HashingEmbeddings()).split(["a text"])),
+            "expected a Source (for one text, call chunk), got 'a text'",
+        ),
+        (
+            lambda: rag_splitters.show(RecursiveChunker(), "a text"),
+            "expected a chunker after the text, got 'a text'",
+        ),
+        (
+            lambda: rag_splitters.langchain.parent_document_retriever().get(None),
+            "expected a list of ids, got None",
+        ),
+        (
+            lambda: rag_splitters.langchain.parent_document_retriever().delete(["a", None]),
+            "delete() needs ids that are strings, got None",
+        ),
+        (
+            lambda: rag_splitters.llama_index.parent_document_retriever(child_parser=TitledChunker),
+            "child_parser must be a NodeParser, such as RecursiveNodeParser(), got the class "
+            "TitledChunker instead of an object of it",
         ),
         (
             lambda: compare(RecursiveChunker(), ["a text"]),
@@ -306,7 +361,7 @@ def test_errors_of_the_retrievers() -> None:
         ),
     ],
 )
-def test_a_bare_text_in_place_of_a_document_is_named(call, message):
+def test_what_was_passed_in_place_of_something_else_is_named(call, message):
     with pytest.raises(InputTypeError) as caught:
         call()
     assert str(caught.value) == message

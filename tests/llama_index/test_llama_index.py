@@ -549,6 +549,13 @@ def test_duplicated_documents_get_distinct_ids(parser: Any) -> None:
 # Async
 
 
+async def test_documents_may_come_from_a_generator() -> None:
+    parser, documents = RecursiveNodeParser(chunk_size=8), [Document(text="One. Two.", id_="a")]
+    nodes = parser.get_nodes_from_documents(each for each in documents)
+    assert nodes == await parser.aget_nodes_from_documents(each for each in documents)
+    assert nodes == parser(documents) != []
+
+
 @every_parser
 async def test_async_equals_sync(parser: Any) -> None:
     documents = [
