@@ -416,7 +416,6 @@ def check_values(
     pending: list[tuple[object, str, int]] = [(value, where, 0)]
     while pending:
         item, place, depth = pending.pop()
-        kind = type(item).__qualname__
         parts: Iterable[tuple[Any, Any]] = ()
         if depth > max_depth:
             top = place[: place.index("]") + 1]
@@ -437,8 +436,9 @@ def check_values(
                 "store it as a string"
             )
         elif is_json and not isinstance(item, int | str | float | None):
+            kind = f"{type(item).__module__}.{type(item).__qualname__}".removeprefix("builtins.")
             raise InputTypeError(
-                f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
+                f"{place} is of type {kind}, which JSON cannot hold: use str, int, float, bool, "
                 "None, lists and dicts with string keys"
             )
         pending += [
