@@ -12,6 +12,7 @@ from rag_splitters.calls import arun, run, together
 from rag_splitters.contract.groups import checked, numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
+from rag_splitters.contract.own_methods import checked_plan, checked_spans
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds
@@ -284,6 +285,9 @@ def _pair_methods(kind: type[Chunker]) -> None:
         if "spans_after" not in vars(kind):
             kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
+        if is_new and not is_ours(kind):
+            checks = {"spans": checked_spans, "plan": checked_plan}
+            methods = {name: checks[name](method) for name, method in methods.items()}
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])
         spans = methods.get("spans") or _spans_from_plan(plan)
         if is_new and is_ours(kind):

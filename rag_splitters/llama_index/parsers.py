@@ -204,7 +204,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Asynchronous `get_nodes_from_documents`; models are awaited."""
-        nodes = _listed(documents)
+        nodes = await asyncio.to_thread(_listed, documents)
         return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override

@@ -168,7 +168,7 @@ class ParentChildIndex(Generic[A, D]):
         """
         entries = self._entries(documents)
         if ids is not None:
-            list_of_ids([each for each in ids if each is not None], "add_documents")
+            ids = list_of_ids(ids, "add_documents", str | None)
             listed = list(entries)
             if len(ids) != len(listed):
                 raise InputError(

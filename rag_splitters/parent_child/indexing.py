@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
@@ -307,7 +308,7 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     return removed
 
 
-def list_of_ids(ids: Iterable[str], method: str) -> list[str]:
+def list_of_ids(ids: Iterable[Any], method: str, kind: Any = str) -> list[Any]:
     """Return ids as a list.
 
     Raises TypeError for a single id, which Python would take for one id per character, and for ids
@@ -317,7 +318,7 @@ def list_of_ids(ids: Iterable[str], method: str) -> list[str]:
         raise InputTypeError(f"{method}() needs a list of ids, got {ids!r}: write [{ids!r}]")
     check_list(ids, "ids")
     listed = list(ids)
-    if others := [each for each in listed if not isinstance(each, str)]:
+    if others := [each for each in listed if not isinstance(each, kind)]:
         raise InputTypeError(f"{method}() needs ids that are strings, got {others[0]!r}")
     return listed
 

@@ -8,12 +8,16 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from llama_index.core.schema import Document
 from pydantic import PrivateAttr
 
 from rag_splitters import (
     CATALOGUE,
     Chunker,
+    HybridChunker,
+    RagSplittersError,
     RecursiveChunker,
     SentenceChunker,
     Source,
@@ -227,3 +231,62 @@ def test_typing_errors_in_our_own_classes_are_noticed(base: Any) -> None:
     one = base()
     with pytest.raises(ValueError, match="did you mean 'chunk_size'"):
         one.chunksize = 3
+
+
+# What they return
+
+
+@pytest.mark.parametrize("base", [Chunker, RecursiveTextSplitter, RecursiveNodeParser])
+def test_spans_may_be_yielded_at_positions_of_numpy(base: Any) -> None:
+    class Fives(base):  # type: ignore[misc]
+        def spans(self, text: str) -> Any:
+            for start in np.arange(0, len(text) - 4, 5):
+                yield Span(start, start + 5)
+
+    chunks = HybridChunker(stages=[Fives(), Fives()]).chunk("Tea. Hot. ")
+    assert [(chunk.start, type(chunk.start)) for chunk in chunks] == [(0, int), (5, int)]
+    if base is RecursiveNodeParser:
+        nodes = Fives().get_nodes_from_documents([Document(text="Tea. Hot. ")])
+        assert [(node.text, type(node.start_char_idx)) for node in nodes] == [
+            ("Tea. ", int),
+            ("Hot. ", int),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "must return a list of spans, such as [Span(0, 5)], got None"),
+        ([(0, 3)], "must return a list of spans, such as [Span(0, 5)], got [(0, 3)]"),
+        ([Span(0, 2.5)], "returned a span from 0 to 2.5: positions must be whole numbers"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_they_must_not_return_is_named(result: Any, message: str) -> None:
+    class BySpans(Chunker):
+        def spans(self, text: str) -> Any:
+            return result
+
+    class ByPlan(Chunker):
+        async def plan(self, sources: Sequence[Source]) -> Any:
+            return [result]
+
+    for kind, method in ((BySpans, "spans"), (ByPlan, "plan")):
+        for chunker in (kind(), TitledChunker(chunker=kind(), title="T")):
+            with pytest.raises(RagSplittersError) as caught:
+                chunker.chunk("Tea.")
+            assert str(caught.value) == f"{kind.__name__}.{method} {message}"
+
+
+def test_plan_is_asynchronous_and_returns_spans_for_each_source() -> None:
+    class Short(Chunker):
+        async def plan(self, sources: Sequence[Source]) -> Any:
+            return []
+
+    class Synchronous(Chunker):
+        def plan(self, sources: Sequence[Source]) -> Any:
+            return [[]]
+
+    with pytest.raises(RagSplittersError, match=r"^Short.plan must return a list of"):
+        Short().chunk("Tea.")
+    with pytest.raises(RagSplittersError, match=r"^Synchronous.plan must be defined with"):
+        Synchronous().chunk("Tea.")

@@ -1,0 +1,56 @@
+"""Checks of what the `spans` or `plan` of a user's own strategy returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import wraps
+from inspect import isawaitable
+from operator import index
+from textwrap import shorten
+from typing import Any
+
+from rag_splitters.errors import InputTypeError
+from rag_splitters.span import Source, Span
+
+
+def checked_spans(spans: Any) -> Any:
+    """Return a user's `spans` with its result checked; it may be a generator, too."""
+
+    @wraps(spans)
+    def method(self: Any, text: str) -> list[Span]:
+        return _checked(spans.__get__(self, type(self))(text), f"{type(self).__name__}.spans")
+
+    return method
+
+
+def checked_plan(plan: Any) -> Any:
+    """Return a user's `plan` with its result checked."""
+
+    @wraps(plan)
+    async def method(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
+        name = f"{type(self).__name__}.plan"
+        promise = plan.__get__(self, type(self))(sources)
+        if not isawaitable(promise):
+            raise InputTypeError(f"{name} must be defined with async def")
+        plans = await promise
+        if not isinstance(plans, (list, tuple)) or len(plans) != len(sources):
+            expected = f"a list of spans for each source ({len(sources)})"
+            raise InputTypeError(f"{name} must return {expected}, got {shorten(repr(plans), 80)}")
+        return [_checked(spans, name) for spans in plans]
+
+    return method
+
+
+def _checked(spans: Any, name: str) -> list[Span]:
+    listed: list[Any] = list(spans) if isinstance(spans, Iterable) else [None]
+    for span in listed:
+        if not isinstance(span, Span):
+            expected = "a list of spans, such as [Span(0, 5)]"
+            raise InputTypeError(f"{name} must return {expected}, got {shorten(repr(spans), 80)}")
+        try:  # JSON cannot hold the whole numbers of NumPy
+            span.start, span.end = index(span.start), index(span.end)
+        except TypeError:
+            place = f"from {span.start!r} to {span.end!r}"
+            message = f"{name} returned a span {place}: positions must be whole numbers"
+            raise InputTypeError(message) from None
+    return listed
