@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_splitters.errors import InputTypeError
+from rag_splitters.parameters.checks import check_has, check_list
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.text.quotations import Occurrence, QuotableText, word_differences
 
 __all__ = ["Citation", "Quotation", "cite", "quoted"]
@@ -90,6 +93,7 @@ def cite(results: Iterable[Any]) -> list[Citation]:
     <BLANKLINE>
     Cool the water.
     """
+    check_list(results, "results")
     pairs = map(_text_and_metadata, results)
     return [
         Citation(number, _label(metadata), text) for number, (text, metadata) in enumerate(pairs, 1)
@@ -113,6 +117,9 @@ def quoted(answer: str, results: Iterable[Any]) -> list[Quotation]:
     [1] The lamp was lit at [-five-] {+four+}
     None the moon was green
     """
+    if not isinstance(answer, str):
+        raise InputTypeError(f"the answer must be a string, got {describe_value(answer)}")
+    check_list(results, "results")
     listed = list(results)
     citations = listed if all(isinstance(each, Citation) for each in listed) else cite(listed)
     passages = [QuotableText(citation.text) for citation in citations]
@@ -155,6 +162,7 @@ def _find_passage(
 def _text_and_metadata(result: Any) -> tuple[str, Mapping[str, Any]]:
     """Return the text and the metadata of a chunk of ours or of a framework."""
     result = getattr(result, "node", result)  # LlamaIndex's NodeWithScore
+    check_has(result, "metadata", "a LangChain Document, a LlamaIndex node or a chunk")
     if hasattr(result, "page_content"):
         return result.page_content, result.metadata
     text = result.get_content() if hasattr(result, "get_content") else result.text

@@ -111,6 +111,8 @@ def own_folder(folder: Path) -> Callable[[], object]:
     Raises FolderInUseError if another process has the folder: Chroma's files are silently damaged
     when two processes write to them.
     """
+    if folder.is_file():
+        raise FileError(f"{folder} is a file: an index needs a folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder.resolve()
     with _folders_lock:

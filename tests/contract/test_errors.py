@@ -30,8 +30,9 @@ from rag_splitters import (
     TopicChunker,
 )
 from rag_splitters.chunkers.by_name import build_chunker
+from rag_splitters.citations import cite, quoted
 from rag_splitters.errors import InputTypeError
-from rag_splitters.evaluation import compare
+from rag_splitters.evaluation import Question, compare
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from tests.support.forms import classes, required
@@ -356,12 +357,33 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
             "expected texts by name, such as {\"a.md\": text}, got ['a text']",
         ),
         (
+            lambda: compare(RecursiveChunker(), {"a.md": ["a text"]}),
+            "expected texts by name, such as {\"a.md\": text}, got ['a text']",
+        ),
+        (
+            lambda: compare(RecursiveChunker(), {"a.md": "a text"}, [{"question": "What?"}]),
+            "expected a Question, got {'question': 'What?'}",
+        ),
+        (
+            lambda: compare(
+                RecursiveChunker(), {"a.md": "Tea."}, [Question("What?", "a.md", ["Tea"])]
+            ),
+            "question 'What?': a reference is its start and end, got 'Tea'; read_questions finds "
+            "the positions of quotations",
+        ),
+        (lambda: cite("a text"), "expected a list of results, got 'a text'"),
+        (
+            lambda: quoted("an answer", ["a text"]),
+            "expected a LangChain Document, a LlamaIndex node or a chunk, got 'a text'",
+        ),
+        (lambda: quoted([], "an answer"), "the answer must be a string, got []"),
+        (
             lambda: RecursiveChunker().chunk("a text", metadata="a.md"),
             "expected metadata as a dictionary, got 'a.md'",
         ),
     ],
 )
 def test_what_was_passed_in_place_of_something_else_is_named(call, message):
-    with pytest.raises(InputTypeError) as caught:
+    with pytest.raises(RagSplittersError) as caught:
         call()
     assert str(caught.value) == message

@@ -125,7 +125,7 @@ def test_read_questions_needs_no_document_where_there_is_but_one(tmp_path: Path)
         ({"document": 3, "text": "one"}, '"document" (its name) and "text" must be strings'),
         ({"question": 3, "document": "tale"}, '"question" and "document" must be strings'),
         ({"question": "Q"}, '"question" and "document" must be strings'),
-        ({"question": "Q", "document": "tale"}, "references must be a list, got 'None'"),
+        ({"question": "Q", "document": "tale"}, "references must be a list, got None"),
         ({"question": "Q", "document": "tale", "references": "It"}, "references must be a list"),
         (
             {"question": "Q", "document": "tale", "references": ["new"]},

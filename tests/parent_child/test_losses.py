@@ -302,6 +302,13 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         assert len(files) == 2
 
 
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "index.db"
+    file.touch()
+    with pytest.raises(OSError, match=r"index.db is a file: an index needs a folder$"):
+        own_folder(file)
+
+
 def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(tmp_path: Path) -> None:
     release = own_folder(tmp_path)
     mine = json.loads((tmp_path / "owner").read_text())

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.reading.files import read_text
 from rag_splitters.text.quotations import QuotableText
 
@@ -47,6 +49,14 @@ class Benchmark:
     questions: Sequence[Question]
 
 
+def check_texts(documents: Any) -> None:
+    """Raise a TypeError if these are not texts by name."""
+    expected = 'texts by name, such as {"a.md": text}'
+    check_has(documents, "values", expected)
+    for text in documents.values():
+        check_has(text, "isalnum", expected)
+
+
 def check_question(question: Question, documents: Mapping[str, str]) -> None:
     """Raise a ValueError if a question does not fit the documents.
 
@@ -54,6 +64,7 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
     Traceback (most recent call last):
     rag_splitters.errors.InputError: question 'Who?': a reference is at 0 to 9, ...
     """
+    check_has(question, "references", "a Question")
     name = f"question {_shortened(question.text)}"
     if not question.text.strip():
         raise InputError("a question is blank")
@@ -62,7 +73,13 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
     if not question.references:
         raise InputError(f"{name} has no references: name the passages that answer it")
     length = len(documents[question.document])
-    for start, end in question.references:
+    for reference in question.references:
+        if isinstance(reference, str):
+            raise InputError(
+                f"{name}: a reference is its start and end, got {reference!r}; read_questions "
+                "finds the positions of quotations"
+            )
+        start, end = reference
         if not 0 <= start < end <= length:
             raise InputError(
                 f"{name}: a reference is at {start} to {end}, but {question.document!r} has "
@@ -111,6 +128,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     Raises: OSError if a file cannot be read; ValueError that names all lines that are wrong, with
     the nearest text to a quotation that is not in its document.
     """
+    check_texts(documents or {})
     lines, texts = _Lines(Path(path)), _Documents(documents or {})
     rows = lines.read(lines.numbered(), _json_object)
     rows = [(number, row) for number, row in rows if row]
@@ -233,7 +251,7 @@ def _question(text: str, name: str, references: Any, documents: _Documents) -> Q
     if name not in documents:
         raise InputError(_unknown(name, documents))
     if not isinstance(references, list):
-        raise InputError(f"references must be a list, got {_shortened(str(references))}")
+        raise InputError(f"references must be a list, got {shorten(repr(references), 60)}")
     positions = tuple(_reference(part, documents, name) for part in references)
     question = Question(text, name, positions)
     check_question(question, documents)

@@ -31,12 +31,12 @@ from rag_splitters.evaluation.measure.chunks import (
 )
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import Range
-from rag_splitters.evaluation.measure.questions import Question, check_question
+from rag_splitters.evaluation.measure.questions import Question, check_question, check_texts
 from rag_splitters.evaluation.measure.ranking import measure, rank
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
 from rag_splitters.models.clients import first_method
-from rag_splitters.parameters.checks import check_has
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 _SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
@@ -94,7 +94,8 @@ def compare(
     1.0
     """
     bar = partial(_progress, show=show_progress)
-    check_has(documents, "values", 'texts by name, such as {"a.md": text}')
+    check_texts(documents)
+    check_list(questions, "questions")
     for question in questions:
         check_question(question, documents)
     if not any(text.strip() for text in documents.values()):
