@@ -19,7 +19,7 @@ from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
-from rag_splitters.parameters.checks import check_list
+from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
@@ -370,6 +370,7 @@ async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) 
 
 def has_metadata(metadata: Mapping[str, object], expected: Mapping[str, object] | None) -> bool:
     """Whether a document's metadata have all that is expected."""
+    check_has(expected or {}, "items", "scope as a dictionary")
     missing = object()
     return all(metadata.get(key, missing) == value for key, value in (expected or {}).items())
 

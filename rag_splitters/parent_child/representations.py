@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from textwrap import shorten
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -130,7 +131,7 @@ async def _call(function: Callable[[str], Any], text: str) -> list[str] | ModelE
         texts = [answer] if isinstance(answer, str) else answer
         if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
             return list(texts)
-        problem = f"must return a text or a list of texts, and returned {str(answer)[:80]!r}"
+        problem = f"must return a text or a list of texts, and returned {shorten(repr(answer), 80)}"
         return model_error(function, problem)
     except Exception as error:  # one piece's failure must not lose the others
         return model_error(function, f"failed on {text[:40]!r}", error)

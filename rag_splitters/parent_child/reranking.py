@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
+from numbers import Real
+from textwrap import shorten
 from typing import Any
 
 from rag_splitters.calls import Call
 from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Rerank
 
@@ -28,6 +31,10 @@ def rerank_with(reranker: Reranker) -> Rerank:
     [(1, 3.0), (0, 1.0)]
     """
 
+    if not callable(reranker):
+        expected = "a function from a question and texts to scores"
+        raise InputTypeError(f"the reranker must be {expected}, got {describe_value(reranker)}")
+
     async def rerank(question: str, children: Sequence[Entry]) -> list[tuple[int, float | None]]:
         texts = [child.text for child in children]
 
@@ -44,7 +51,14 @@ def rerank_with(reranker: Reranker) -> Rerank:
             scores = await asyncio.to_thread(reranker, question, texts)
             return await scores if inspect.isawaitable(scores) else scores
 
-        scores = [float(each) for each in await Call(score, score_async)]
+        answer = await Call(score, score_async)
+        try:
+            scores = [float(each) for each in answer]
+        except (TypeError, ValueError):
+            returned = shorten(repr(answer), 80)
+            raise InputTypeError(
+                f"the reranker must return a number for each text, and returned {returned}"
+            ) from None
         if len(scores) != len(texts):
             raise InputError(
                 f"the reranker must return a score for each of {len(texts)} texts, "
@@ -77,6 +91,5 @@ def read_order(
                 "orders chunks and may leave some out; apply what rewrites texts to the results"
             )
     return [
-        (numbers[text], float(score) if isinstance(score, (int, float)) else None)
-        for text, score in answer
+        (numbers[text], float(score) if isinstance(score, Real) else None) for text, score in answer
     ]

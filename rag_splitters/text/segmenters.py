@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
+from operator import index
+from textwrap import shorten
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.errors import InputError, MissingExtraError
+from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import needs
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.text.boundaries import boundary_before
@@ -66,7 +68,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
         return []
     function = _load_segmenter(segmenter) if isinstance(segmenter, str) else segmenter
     cuts, last = [], 0
-    for start, end in function(text):
+    for start, end in _positions(function(text), segmenter):
         if not last <= start <= end <= len(text):
             raise InputError(
                 f"the segmenter {segmenter!r} returned ({start}, {end}) after {last} for a text of "
@@ -75,6 +77,17 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
         cuts.append(start)
         last = end
     return [cut for cut in cuts[1:] if cut > 0 and boundary_before(text, cut) == cut]
+
+
+def _positions(answer: Any, segmenter: str | Segmenter) -> list[tuple[int, int]]:
+    sentences = list(answer) if isinstance(answer, Iterable) else [answer]
+    try:
+        return [(index(start), index(end)) for start, end in sentences]
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            f"the segmenter {segmenter!r} must return (start, end) of each sentence, "
+            f"got {shorten(repr(answer), 80)}"
+        ) from None
 
 
 def own_cuts(segmenter: str | Segmenter, text: str) -> list[int] | None:

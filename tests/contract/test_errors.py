@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
 import rag_splitters.langchain
@@ -40,6 +41,7 @@ from tests.support.forms import classes, required
 every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
 OBJECT = object()
+TEA = LangChainDocument(page_content="Tea.")
 FOREIGN = ("pydantic", "validation error", "Input should", "Value error", "[type=", "permitted")
 
 
@@ -310,8 +312,7 @@ async def _result(value: Any) -> Any:
 
 @pytest.mark.parametrize(("method", "kind"), READING)
 async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> None:
-    document = LangChainDocument(page_content="Tea.")
-    for value in ("a text", None, Path("tea.md"), document):
+    for value in ("a text", None, Path("tea.md"), TEA):
         with pytest.raises(InputTypeError, match=re.escape(f"list of documents, got {value!r}")):
             await _result(method()(value))
     for value in ("a text", NodeWithScore(node=TextNode(text="Tea."))):
@@ -338,6 +339,27 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
         (
             lambda: rag_splitters.show(RecursiveChunker(), "a text"),
             "expected a chunker after the text, got 'a text'",
+        ),
+        (
+            lambda: SentenceChunker(segmenter=str.split).chunk("Tea. Hot."),
+            "the segmenter <method 'split' of 'str' objects> must return (start, end) of each "
+            "sentence, got ['Tea.', 'Hot.']",
+        ),
+        (
+            lambda: rag_splitters.llama_index.parent_document_retriever(
+                [LlamaIndexDocument(text="Tea.")], reranker="x"
+            ).retrieve("Tea?"),
+            "the reranker must be a function from a question and texts to scores, got 'x'",
+        ),
+        (
+            lambda: rag_splitters.langchain.parent_document_retriever().sync([TEA], scope="x"),
+            "expected scope as a dictionary, got 'x'",
+        ),
+        (
+            lambda: rag_splitters.langchain.parent_document_retriever(
+                [TEA], reranker=lambda question, texts: None
+            ).invoke("Tea?"),
+            "the reranker must return a number for each text, and returned None",
         ),
         (
             lambda: rag_splitters.langchain.parent_document_retriever().get(None),

@@ -745,11 +745,14 @@ def test_a_reranker_that_cannot_be_used_is_named(front: FrontEnd) -> None:
 
 
 class Shortest(BaseDocumentCompressor):
-    """Keeps the two shortest."""
+    """Keeps the two shortest, with scores of NumPy's, as cross-encoders return them."""
 
     def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
         assert query == QUESTION
-        return sorted(documents, key=lambda document: len(document.page_content))[:2]
+        kept = sorted(documents, key=lambda document: len(document.page_content))[:2]
+        for document, score in zip(kept, np.float32([0.5, 0.25]), strict=True):
+            document.metadata["relevance_score"] = score
+        return kept
 
 
 class ShortestNodes(BaseNodePostprocessor):
@@ -757,7 +760,10 @@ class ShortestNodes(BaseNodePostprocessor):
 
     def _postprocess_nodes(self, nodes: Any, query_bundle: Any = None) -> Any:
         assert query_bundle.query_str == QUESTION
-        return sorted(nodes, key=lambda node: len(node.node.text))[:2]
+        kept = sorted(nodes, key=lambda node: len(node.node.text))[:2]
+        for node, score in zip(kept, np.float32([0.5, 0.25]), strict=True):
+            node.score = score
+        return kept
 
 
 class Shouting(BaseDocumentCompressor):
@@ -781,6 +787,7 @@ def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
     children = front.find(front.varied(filled(front), **options), QUESTION)
     results = front.find(front.varied(filled(front), reranker=reranker, **options), QUESTION)
     assert [len(r.text) for r in results] == sorted(len(r.text) for r in children)[:2]
+    assert [r.score for r in results] == [0.5, 0.25]
 
 
 @in_turn(
