@@ -9,6 +9,7 @@ from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.extras import needs
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.web.server import run_server
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def create_skill_app(
         from rag_splitters.azure.application import application
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
     if not isinstance(chunker, Chunker):
-        raise InputTypeError(f"chunker must be a Chunker, got an object of type {type(chunker)}")
+        raise InputTypeError(f"chunker must be a Chunker, got {describe_value(chunker)}")
     if max_bytes < 1:
         raise InputError(f"max_bytes must be at least 1, got {max_bytes}")
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key):

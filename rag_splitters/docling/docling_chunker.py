@@ -15,6 +15,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.docling.docling_text import DoclingText, read_docling
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
@@ -46,7 +47,7 @@ class DoclingChunker(BaseChunker):
     @classmethod
     def _check(cls, value: Any) -> Any:
         if not isinstance(value, Chunker):
-            raise InputError(f"chunker must be a Chunker, got an object of type {type(value)}")
+            raise InputError(f"chunker must be a Chunker, got {describe_value(value)}")
         return value
 
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[BaseChunk]:

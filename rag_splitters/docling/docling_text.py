@@ -23,6 +23,7 @@ from docling_core.types.doc.document import (
 )
 
 from rag_splitters.errors import InputTypeError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source
 from rag_splitters.structure.stored_outline import Heading
 
@@ -163,8 +164,7 @@ def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None =
     {'source': 'note', 'mimetype': 'text/markdown', 'title': 'Tea'}
     """
     if not isinstance(document, DoclingDocument):
-        kind = type(document).__name__
-        raise InputTypeError(f"document must be a DoclingDocument, got an object of type {kind}")
+        raise InputTypeError(f"document must be a DoclingDocument, got {describe_value(document)}")
     whole = DoclingText.of(document)
     name = document.origin.filename if document.origin else document.name
     title = next((each.text for each in whole.headings if each.level == 1), None)
