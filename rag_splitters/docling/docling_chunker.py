@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docling_core.transforms.chunker.base import BaseChunk, BaseChunker
 from docling_core.transforms.chunker.doc_chunk import DocChunk, DocMeta
 from docling_core.types.doc.document import DoclingDocument, FloatingItem
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
-from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.docling.docling_text import DoclingText, read_docling
-from rag_splitters.errors import InputError
-from rag_splitters.parameters.messages import describe_value
+from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
@@ -43,12 +41,11 @@ class DoclingChunker(BaseChunker):
     chunker: Nested = Field(default_factory=ContentAwareChunker)
     """The strategy."""
 
-    @field_validator("chunker")
-    @classmethod
-    def _check(cls, value: Any) -> Any:
-        if not isinstance(value, Chunker):
-            raise InputError(f"chunker must be a Chunker, got {describe_value(value)}")
-        return value
+    if not TYPE_CHECKING:  # type checkers see the signature that pydantic makes of the field
+
+        def __init__(self, **parameters: Any) -> None:
+            with plain_errors(type(self)):
+                super().__init__(**parameters)
 
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[BaseChunk]:
         """Cut a document into chunks.
