@@ -34,7 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
-from rag_splitters.parameters.checks import check_keywords, whole_number
+from rag_splitters.parameters.checks import check_has, check_keywords, whole_number
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
@@ -298,12 +298,14 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     @override
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
+        if (own := filters.get("filters")) is not None:
+            check_has(own, "filters", "filters as MetadataFilters of LlamaIndex")
         children = make_child_store(
             self.vector_store,
             self.embed_model,
             batch_size=self.batch_size,
             smoothing=self.smoothing,
-            filters=filters.get("filters"),
+            filters=own,
             model_name=self.model_name,
         )
         split = make_split({"parents": self.parent_parser, "children": self.child_parser})

@@ -352,6 +352,12 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
             "the reranker must be a function from a question and texts to scores, got 'x'",
         ),
         (
+            lambda: rag_splitters.llama_index.parent_document_retriever(
+                [LlamaIndexDocument(text="Tea.")], filters={"team": "a"}
+            ).retrieve("Tea?"),
+            "expected filters as MetadataFilters of LlamaIndex, got {'team': 'a'}",
+        ),
+        (
             lambda: rag_splitters.langchain.parent_document_retriever().sync([TEA], scope="x"),
             "expected scope as a dictionary, got 'x'",
         ),
