@@ -122,7 +122,8 @@ class _IndexTools:
         """
         if not question.strip():
             raise InputError("the question is blank: say what you want to know")
-        options = {"retrieve": "passages", "max_tokens": max_tokens * 4 // 5, "k": None}
+        room = whole_number(max_tokens, "max_tokens", MIN_TOKENS) * 4 // 5
+        options = {"retrieve": "passages", "max_tokens": room, "k": None}
         results = await self._index._search(
             *self._index._prepare(question, options), conditions=filters
         )
