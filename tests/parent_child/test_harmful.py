@@ -64,8 +64,8 @@ STORABLE: dict[str, dict[str, Any]] = {
 REFUSED: dict[str, tuple[dict[Any, Any], str]] = {
     "integer key": ({"sizes": {1: "small"}}, r"metadata\['sizes'\] has the key 1 \(int\)"),
     "too deep": ({"deep": deep(5000)}, r"metadata\['deep'\] is nested more than 100 levels"),
-    "array": ({"vector": np.zeros(3)}, r"metadata\['vector'\] is a ndarray"),
-    "set": ({"list": [{1, 2}]}, r"metadata\['list'\]\[0\] is a set"),
+    "array": ({"vector": np.zeros(3)}, r"metadata\['vector'\] is of type numpy.ndarray"),
+    "set": ({"list": [{1, 2}]}, r"metadata\['list'\]\[0\] is of type set"),
 }
 SEARCHED: tuple[dict[str, Any], ...] = (
     {},
@@ -152,7 +152,7 @@ def test_a_document_without_id_is_refused_by_number_and_text() -> None:
 
 def test_a_byte_store_refuses_what_it_could_not_load_again() -> None:
     retriever = parent_document_retriever(byte_store=InMemoryByteStore())
-    with pytest.raises(RefusedDocumentsError, match=r"metadata\['a'\] is a set"):
+    with pytest.raises(RefusedDocumentsError, match=r"metadata\['a'\] is of type set"):
         retriever.add_documents([Document(page_content="Words.", metadata={"a": {1}})])
     assert retriever.docstore.mget(list(retriever.docstore.yield_keys())) == []
 

@@ -76,7 +76,7 @@ def test_store_names_what_json_lacks_before_it_writes(value: object, store: Docu
         ("one", Document(page_content="a")),
         ("two", Document(page_content="b", metadata={"fine": 1, "outer": [{"inner": value}]})),
     ]
-    named = r"'two': metadata\['outer'\]\[0\]\['inner'\] (is a|has the key 1)"
+    named = r"'two': metadata\['outer'\]\[0\]\['inner'\] (is of type|has the key 1)"
     with pytest.raises(TypeError, match=named):
         store.mset(rows)
     with pytest.raises(TypeError, match=named):
