@@ -394,9 +394,9 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
         ),
         (
             lambda: compare(
-                RecursiveChunker(), {"a.md": "Tea."}, [Question("What?", "a.md", ["Tea"])]
+                RecursiveChunker(), {"a.md": "Tea."}, [Question("What?", "a.md", (0, 3))]
             ),
-            "question 'What?': a reference is its start and end, got 'Tea'; read_questions finds "
+            "question 'What?': a reference is its start and end, got 0; read_questions finds "
             "the positions of quotations",
         ),
         (lambda: cite("a text"), "expected a list of results, got 'a text'"),

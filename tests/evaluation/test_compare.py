@@ -487,6 +487,16 @@ def test_results_of_any_retriever_are_located_by_their_text() -> None:
     assert report.values("Plain", "recall")[row] == shared / total(references)
 
 
+@pytest.mark.parametrize("texts", [[], ["nowhere"]])
+def test_a_retriever_without_the_documents_is_named(texts: list[str]) -> None:
+    class Other:
+        def invoke(self, question: str) -> list[str]:
+            return texts
+
+    with pytest.raises(ValueError, match=r"^Other returned no text of these documents: add them"):
+        made(Other())
+
+
 # With a real model
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from operator import index
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -74,12 +75,13 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
         raise InputError(f"{name} has no references: name the passages that answer it")
     length = len(documents[question.document])
     for reference in question.references:
-        if isinstance(reference, str):
+        try:
+            start, end = map(index, reference)
+        except (TypeError, ValueError):
             raise InputError(
                 f"{name}: a reference is its start and end, got {reference!r}; read_questions "
                 "finds the positions of quotations"
-            )
-        start, end = reference
+            ) from None
         if not 0 <= start < end <= length:
             raise InputError(
                 f"{name}: a reference is at {start} to {end}, but {question.document!r} has "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -96,6 +96,7 @@ def compare(
     bar = partial(_progress, show=show_progress)
     check_texts(documents)
     check_list(questions, "questions")
+    check_list(budgets, "budgets")
     for question in questions:
         check_question(question, documents)
     if not any(text.strip() for text in documents.values()):
@@ -158,8 +159,7 @@ def _search(
     rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
     if model is None or not chunks:
         retrieve: Any = first_method(strategy.chunker, *_RETRIEVES)
-        locators = {each: ChunkLocator(text) for each, text in documents.items()}
-        results = (locate_results(retrieve(each.text), locators) for each in questions)
+        results = _results(name, retrieve, documents, questions)
         unit = settings.length_function
         rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in results)
         bar_name = f"Searching: {name}"
@@ -178,6 +178,23 @@ def _search(
         own = None if positions is None else positions[question.document]
         rows.append(measure(question, ranking, settings.k, settings.curve_budgets, own))
     return np.array(rows)
+
+
+def _results(
+    name: str,
+    retrieve: Callable[[str], Any],
+    documents: Mapping[str, str],
+    questions: Sequence[Question],
+) -> Iterator[list[LocatedChunk]]:
+    """Yield the results of a retriever, which must hold the documents."""
+    locators = {each: ChunkLocator(text) for each, text in documents.items()}
+    holds_documents = False
+    for question in questions:
+        chunks = locate_results(retrieve(question.text), locators)
+        holds_documents = holds_documents or any(each.position for each in chunks)
+        yield chunks
+    if not holds_documents:
+        raise InputError(f"{name} returned no text of these documents: add them to it first")
 
 
 def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
