@@ -42,7 +42,8 @@ def chunk_documents(
     copied = copier(repeated_metadata(metadata))
     offset, bound = offset_in_source(metadata.get("start_index"), metadata.get("end_index"), text)
     is_chunk = "start_index" in metadata and "end_index" in metadata and "chunk_index" in metadata
-    users = frozenset() if is_chunk else users_keys(metadata, ())
+    is_piece = "start_index" in metadata and metadata.get("end_index") == offset + len(text)
+    users = frozenset() if is_chunk else users_keys(metadata, ("end_index",) if is_piece else ())
     chunks: list[Document] = []
     for index, span in enumerate(spans):
         own = copied()

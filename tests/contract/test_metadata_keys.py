@@ -75,6 +75,18 @@ def test_our_own_keys_of_a_chunk_are_those_of_the_last_splitter() -> None:
     assert {node.metadata["chunk_index"] for node in nodes} == {"mine"}
 
 
+def test_positions_of_chunks_of_other_splitters_are_replaced_together() -> None:
+    start = TEXT.index("Tea is old.")
+    metadata = {"start_index": start, "end_index": start + 23, "headings": "mine"}
+    chunk = LangChainDocument(page_content=TEXT[start : start + 23], metadata=metadata)
+    pieces = RecursiveTextSplitter(chunk_size=12).split_documents([chunk])
+    assert [piece.page_content for piece in pieces] == ["Tea is old.", "Tea is hot."]
+    for piece in pieces:
+        own = piece.metadata
+        assert TEXT[own["start_index"] : own["end_index"]] == piece.page_content
+        assert own["headings"] == "mine"
+
+
 def test_context_stays_in_the_text_if_its_key_is_taken() -> None:
     parser = ContextualNodeParser(llm=lambda prompt: "About tea.")
     taken = parser([Document(text=TEXT, metadata={"context": "mine"})])
