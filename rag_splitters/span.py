@@ -22,7 +22,7 @@ class Source:
         prefix: text that will be put before each of its chunks, such as a title; chunks are small
             enough that both fit into the maximum size.
 
-    Raises TypeError if the text is not a string.
+    Raises TypeError if the text or the id is not a string.
     """
 
     text: str
@@ -36,6 +36,8 @@ class Source:
         if not isinstance(self.text, str):
             kind = type(self.text).__name__
             raise InputTypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
+        if self.id is not None and not isinstance(self.id, str):
+            raise InputTypeError(f"the id of a text must be a string, got {self.id!r}")
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
         """Return a part of this source, which begins at `start`, as a source of its own."""

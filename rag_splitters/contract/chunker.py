@@ -14,11 +14,11 @@ from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
-from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.models.pickling import forget_answers
-from rag_splitters.parameters.checks import check_has
+from rag_splitters.parameters.checks import check_has, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks
@@ -248,9 +248,9 @@ class Chunker(BaseModel):
         """
         self.check_parameters()
         self.spans_after("", None)
-        if block_size < 1:
-            raise InputError(f"block_size must be at least 1, got {block_size}")
-        return stream_chunks(self, handle, id, block_size)
+        check_has(handle, "read", "a file that is open for reading text")
+        check_has(id, "encode", "id as a string")
+        return stream_chunks(self, handle, id, whole_number(block_size, "block_size", 1))
 
     def spans_after(self, text: str, last: Span | None) -> list[Span]:
         """Cut the rest of a text after the chunk `last`, or all of it, as `spans` cuts it.

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +340,18 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
         (
             lambda: rag_splitters.show(RecursiveChunker(), "a text"),
             "expected a chunker after the text, got 'a text'",
+        ),
+        (
+            lambda: RecursiveChunker().chunk("a text", id=3),
+            "the id of a text must be a string, got 3",
+        ),
+        (
+            lambda: RecursiveChunker().chunk_stream("a text", id="a"),
+            "expected a file that is open for reading text, got 'a text'",
+        ),
+        (
+            lambda: RecursiveChunker().chunk_stream(StringIO("a text"), id=3),
+            "expected id as a string, got 3",
         ),
         (
             lambda: SentenceChunker(segmenter=str.split).chunk("Tea. Hot."),
