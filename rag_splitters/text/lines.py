@@ -108,7 +108,7 @@ _MARKED = re.compile(
     r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph)\b.{0,150})\Z)"
     r"|(?P<anchor>(?:\.\.[ \t]+(?:_[^:\n]{1,100}:|index::.*)"  # .. _tea:
     r"|\([\w.-]+\)="  # (tea)=
-    r"|\[\[?[\w ,=\"'%.#:-]+\]?\]"  # [[tea]], [#tea], [source,c]
+    r"|\[(?:\[[\w ,=\"'%.#:-]+\]|(?![\d ,=\"':-])[\w ,=\"'%.#:-]+)\]"  # [[tea]], [#tea], [source,c]
     r"|<a\b[^<>]*>\s*</a>"  # <a name="tea"></a>
     rf"|(?:{_OPEN_TAG})+(?:[^<>]{{0,80}}(?:</\w+>\s*)*</summary>\s*(?:{_OPEN_TAG})*)?)\Z)"
     r"|(?P<label>(?:(?P<bold>\*\*|__)(?!\s).{1,100}(?P=bold):?"  # **Note**
