@@ -82,7 +82,7 @@ LEADS = {
 
 ENDS = {
     "directive without content": ".. contents::\n\n|Rinse it once a month.",
-    "a list that code printed": "['kettle', 'lid']\n\n|Rinse it once a month.",
+    "a list that code printed": ">>> pour(kettle)\n['kettle', 'lid']\n\n|Rinse it once a month.",
     "options without content": ".. autoclass:: Tea\n   :members:\n\n|Rinse it once a month.",
     "fence of tildes": "~~~~ text\nx\n\npour(kettle)\n~~~~\n\n|Rinse it once a month.",
     "fence of accents": "````\npour(kettle)\n````\n\n|Rinse it once a month.",
