@@ -99,14 +99,12 @@ def draw(
         answer: where the answer to the question is.
     """
     ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
-    mono = [
-        (low, high)
-        for low, high in monospace_ranges(cut.text.text, cut.text.name)
-        if low < shown[1] and high > shown[0]
-    ]
+    mono = monospace_ranges(cut.text.text, cut.text.name)
+    ranges = [("mono", each) for each in mono if each[0] < shown[1] and each[1] > shown[0]]
+    ranges += [("answer", answer)] if answer else []
     first = bisect_right(cut.pieces, shown[0], key=lambda piece: piece.end)
     last = bisect_left(cut.pieces, shown[1], key=lambda piece: piece.start)
-    result, free = [], -1  # where there is room for a label again
+    result, free = [], 0  # where there is room for a label again
     for piece in cut.pieces[first:last]:
         start, end = max(piece.start, shown[0]), min(piece.end, shown[1])
         begun = [
@@ -126,8 +124,6 @@ def draw(
         if begun:
             colour = "is-same" if same else f"e{begun[0] % 4}"
             mark = (label, colour)
-        ranges = [("mono", each) for each in mono if each[0] < end and each[1] > start]
-        ranges += [("answer", answer)] if answer else []
         segments = _segments(cut.text.text, (start, end), mark, ranges)
         number = piece.chunks[-1][-1] if piece.chunks else None
         classes = _classes(piece, cut.text.text[start:end], ranks, is_same=same)
@@ -158,7 +154,7 @@ def _segments(
 ) -> list[Segment]:
     """Divide a piece where its classes change. The first visible character bears the mark."""
     start, end = place
-    marked = (start, start)
+    marked = (-1, -1)  # nowhere
     if mark and (visible := _VISIBLE.search(text, start, end)):
         marked = (visible.start(), min(end, cluster_end(text, visible.start())))
     edges = {start, end, *marked, *(edge for _, each in ranges for edge in each)}
@@ -166,10 +162,9 @@ def _segments(
     segments = []
     for low, high in pairwise(borders):
         classes = [name for name, (first, last) in ranges if first <= low and high <= last]
-        is_marked = marked[0] == low < marked[1]
-        if mark and is_marked:
-            classes += ["mark", mark[1], *(["rtl"] if is_right_to_left(text, low) else [])]
-        label = mark[0] if mark and is_marked else None
+        label, colour = mark if mark and low == marked[0] else (None, "")
+        if colour:
+            classes += ["mark", colour, *(["rtl"] if is_right_to_left(text, low) else [])]
         segments.append(Segment(printable(text[low:high]), " ".join(classes), label))
     return segments
 
