@@ -63,6 +63,7 @@ SWAPS: dict[type[ast.AST], tuple[str, str]] = {
 }
 TURNED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SILENT = ("frozen", "maxsize", "repr", "slots", "strict", "total")  # of classes, caches, zip
 Fault = tuple[Path, int, str, str]
 """A file, the index of a line, and the line before and after."""
 
@@ -137,7 +138,7 @@ def _is_small(node: ast.AST) -> bool:
 
 
 def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts in which a fault changes no behaviour: types, messages, assertions."""
+    """Yield the parts in which a fault changes no behaviour: types, messages, sizes of caches."""
     parts: list[ast.AST | None] = []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         parts = [
@@ -153,7 +154,7 @@ def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.UnaryOp) and ast.unparse(node) == "-1":
         parts = [node.operand]
     elif isinstance(node, ast.keyword):
-        is_ignored = node.arg in ("slots", "repr", "total", "strict")  # of classes, of zip
+        is_ignored = node.arg in _SILENT
         parts = [node] if is_ignored else []
     elif isinstance(node, ast.If):
         parts = [node] if ast.unparse(node.test) == "TYPE_CHECKING" else []
@@ -316,11 +317,11 @@ def run_tests(tests: Sequence[str], seconds: float) -> str:
             os.dup2(nowhere, stream)
         options = [
             "-qx",
-            "--all",
+            "--all",  # an option of tests/conftest.py, which doctests alone would not load
             *(f"-pno:{name}" for name in ("cacheprovider", "xdist", "faulthandler")),
         ]
-        files = dict.fromkeys(test.partition("::")[0] for test in tests)
-        code = pytest.main([*options, *files], plugins=[Chosen(tests, writing)])
+        names = ("tests/conftest.py", *(test.partition("::")[0] for test in tests))
+        code = pytest.main([*options, *dict.fromkeys(names)], plugins=[Chosen(tests, writing)])
         os._exit(code)
     os.close(writing)
     _, status = os.waitpid(process, 0)
