@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
@@ -103,11 +103,9 @@ class _Source:
     def _clipped(self, start: int, end: int) -> Iterator[Block]:
         """Yield the blocks in a part of the text, clipped to it."""
         index = max(bisect_right(self._starts, start) - 1, 0)
-        while index < len(self._blocks) and self._starts[index] < end:
-            block = self._blocks[index]
+        for block in self._blocks[index : bisect_left(self._starts, end)]:
             if block.end > start:
                 yield replace(block, start=max(block.start, start), end=min(block.end, end))
-            index += 1
 
 
 def _table_chunker(chunker: TableChunker, source: _Source) -> TableChunker:

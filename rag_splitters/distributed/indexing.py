@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import run
 from rag_splitters.distributed.columns import DocumentTable, arrow, load
@@ -22,7 +22,7 @@ from rag_splitters.parent_child.index import (
     stores_of_workers,
     turn_for_workers,
 )
-from rag_splitters.parent_child.indexing import Outcome, add, find_documents, remove_documents
+from rag_splitters.parent_child.indexing import add, find_documents, remove_documents
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OpenIndex = Callable[[], ParentChildIndex[Any, Any]]
-Status = Literal["added", "changed", "unchanged", "failed"]
 
 IDENTITY, VERSION = "rag_splitters_id", "rag_splitters_version"
 """The columns that are added to documents, to find those that occur several times."""
@@ -145,7 +144,7 @@ class Worker:
         if errors and self._indexer.on_error == "raise":
             raise InputError(errors[0])
         rows = [
-            (source_identity(each.text, each.metadata, each.id), _status(outcome), outcome.refusal)
+            (source_identity(each.text, each.metadata, each.id), outcome.status, outcome.refusal)
             for each, outcome in zip(documents, outcomes, strict=True)
         ]
         pa = arrow()
@@ -214,14 +213,6 @@ def _open(indexer: TableIndexer) -> ParentChildIndex[Any, Any]:
         index.close()
         raise
     return index
-
-
-def _status(outcome: Outcome) -> Status:
-    if outcome.refusal:
-        return "failed"
-    if not outcome.was_written:
-        return "unchanged"
-    return "changed" if outcome.existed else "added"
 
 
 def _plain(text: str) -> str | None:

@@ -209,7 +209,7 @@ def _starts_of(text: str, items: Sequence[DocItem]) -> list[int]:
     for item in items:
         own = str(getattr(item, "text", "")).strip()
         reach = after + len(own) + _REACH
-        place = text.find(own, after, reach) if own and len(items) > 1 else -1
+        place = text.find(own, after, reach)
         line = text.rfind("\n", after, place) + 1 if place > 0 else 0
         starts.append(max(line, after) if place >= 0 else after)
         after = place + len(own) if place >= 0 else after

@@ -230,8 +230,7 @@ def describe_recogniser(ner: Any) -> str:
     configs = [getattr(holder, "config", None) for holder in holders]
     owners = [*holders, *configs]
     for owner, key in product(owners, ("name_or_path", "_name_or_path", "model_name")):
-        name = getattr(owner, key, None)
-        if isinstance(name, str) and name:
+        if name := getattr(owner, key, None):
             return f"recogniser:{kind}:{name}{_weights(ner) if kind == 'gliner' else ''}"
     raise InputError(
         f"{type(ner).__qualname__} has no name by which another process could recognise it: "

@@ -80,8 +80,8 @@ def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
     Parameters:
         counts: the number of tokens of each text.
 
-    >>> requests([1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
-    [(0, 0, 2), (1, 2, 3), (2, 3, 4)]
+    >>> requests([4, 1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
+    [(0, 0, 1), (1, 1, 3), (2, 3, 4), (3, 4, 5)]
     """
     calls: list[Request] = []
     start = batch_start = tokens = 0

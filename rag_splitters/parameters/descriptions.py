@@ -19,9 +19,8 @@ def field_descriptions(kind: type[BaseModel]) -> dict[str, str]:
     The description of a field that has neither is empty.
     """
     docstrings: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
-            docstrings.update(_field_docstrings(base))
+    for base in reversed(kind.__mro__[: kind.__mro__.index(BaseModel)]):
+        docstrings.update(_field_docstrings(base))
     return {
         name: docstrings.get(name, field.description or "")
         for name, field in kind.model_fields.items()

@@ -114,11 +114,11 @@ async def sync(
     outcomes = {outcome.identity: outcome for outcome in all_outcomes if not outcome.refusal}
     identities = await find_documents(stores, scope)
     unlisted = [each for each in identities if each not in outcomes and each not in refused]
-    written = [outcome for outcome in outcomes.values() if outcome.was_written]
+    by_status: dict[str, list[str]] = {"added": [], "changed": [], "unchanged": []}
+    for outcome in outcomes.values():
+        by_status[outcome.status].append(outcome.identity)
     report = SyncReport(
-        added=[each.identity for each in written if not each.existed],
-        changed=[each.identity for each in written if each.existed],
-        unchanged=[each.identity for each in outcomes.values() if not each.was_written],
+        **by_status,
         deleted=await remove_documents(stores, unlisted, scope),
     )
     check_refusals(all_outcomes, report)

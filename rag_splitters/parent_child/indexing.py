@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
@@ -50,14 +50,16 @@ from rag_splitters.parent_child.vectors import Draft, VectorsByText
 _GROUP_DOCUMENTS = 512
 
 
+Status = Literal["added", "changed", "unchanged", "failed"]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What adding a document did."""
 
     identity: str
     """Its id; for a refused document the one that the user gave it, or nothing."""
-    existed: bool
-    was_written: bool
+    status: Status
     refusal: str = ""
     """Why it was refused: which document, which key."""
 
@@ -99,7 +101,7 @@ async def add(
                 outcomes.append(by_identity[identity])
             else:
                 reason = refusal or failures[identity or ""]
-                outcomes.append(Outcome(document.id or "", False, False, reason))
+                outcomes.append(Outcome(document.id or "", "failed", reason))
     return outcomes
 
 
@@ -162,11 +164,9 @@ async def _add_drafts(
         always: whether unchanged documents are written, too.
         own_vectors: the model's vectors of texts that need not be embedded.
     """
-    records = await stores.read_records([draft.identity for draft in drafts])
-    outcomes = {
-        draft.identity: Outcome(draft.identity, existed=bool(old and old.digest), was_written=False)
-        for draft, old in zip(drafts, records, strict=True)
-    }
+    names = [draft.identity for draft in drafts]
+    outcomes = {name: Outcome(name, "unchanged") for name in names}
+    records = await stores.read_records(names)
     own_vectors = dict(own_vectors or {})
     changed = await _embed_changed(stores, drafts, records, own_vectors, always=always)
     if not changed:
@@ -191,7 +191,7 @@ async def _add_drafts(
         name, old = draft.identity, draft.old
         if stores.representations is not None:
             stores.representations.forget(key for key, _ in draft.representations)
-        outcomes[name] = Outcome(name, existed=bool(old and old.digest), was_written=True)
+        outcomes[name] = Outcome(name, "changed" if old and old.digest else "added")
     return outcomes
 
 

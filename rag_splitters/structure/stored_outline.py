@@ -67,8 +67,8 @@ def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, in
     Headings directly below each other are one part, which ends with the first character after
     them.
 
-    >>> uncut_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})
-    [(0, 5)]
+    >>> [uncut_headings(text, {"outline": '[[1, 0, "Tea"]]'}) for text in ("Tea\\nI", "Tea\\n")]
+    [[(0, 5)], []]
     """
     parts: list[tuple[int, int]] = []
     for heading in stored_headings(text, metadata):

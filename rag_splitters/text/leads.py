@@ -56,7 +56,6 @@ _ANSWERS = (
     *("A:", "**A:", "**A.", "Answer", "ANSWER", "**Answer", "**ANSWER", "<details"),
     *("Antwort:", "**Antwort", "Réponse", "**Réponse", "Respuesta:", "答：", "答:"),
 )
-_ANSWER_INITIALS = frozenset(answer[0] for answer in _ANSWERS)
 _QUESTION = re.compile(
     r"^[ \t]*(?:[>#*-]+[ \t]*)?(?:(?:(?:Q|QUESTION|Question|Frage|Pregunta)\b[ \d]*|问|問)[:：.)]"
     r"|[^\n]*[?？][*_]*[ \t]*\r?$)",
@@ -81,12 +80,7 @@ def lead_start(text: str, low: int, cut: int) -> int:
     9
     """
     start = _leads_start(text, low, cut)
-    is_possible = start < len(text) and text[start] in _ANSWER_INITIALS
-    if (
-        is_possible
-        and text.startswith(_ANSWERS, start)
-        and (question := _question_start(text, low, start)) >= 0
-    ):
+    if text.startswith(_ANSWERS, start) and (question := _question_start(text, low, start)) >= 0:
         return _leads_start(text, low, question) if question > low else low
     return start
 

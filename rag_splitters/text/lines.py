@@ -48,29 +48,13 @@ AFTER_CLAUSE = r"(?<![^\s.;:,!?]\n)"
 ROW = r"\|(?=[^\r\n|]{0,200}\|)"
 """Pattern of the beginning of a table's row; AsciiDoc has a cell in each line."""
 
-KEYWORDS = {
-    "part": 1,
-    "book": 1,
-    "teil": 1,
-    "volume": 1,
-    "canto": 2,
-    "act": 2,
-    "chapter": 2,
-    "chapitre": 2,
-    "capítulo": 2,
-    "capitolo": 2,
-    "kapitel": 2,
-    "annex": 2,
-    "appendix": 2,
-    "anhang": 2,
-    "schedule": 2,
-    "scene": 3,
-    "section": 3,
-    "item": 3,
-    "abschnitt": 3,
-    "article": 4,
-    "artikel": 4,
-}
+_KEYWORDS = (
+    "part book teil volume",
+    "canto act chapter chapitre capítulo capitolo kapitel annex appendix anhang schedule",
+    "scene section item abschnitt",
+    "article artikel",
+)
+KEYWORDS = {word: level for level, words in enumerate(_KEYWORDS, 1) for word in words.split()}
 """The words that begin a heading if a number follows, and the level of that heading."""
 _NUMBER = (
     r"(?:\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?|[IVXLCDM]{1,8}|[A-Z]|"
@@ -78,7 +62,9 @@ _NUMBER = (
 )
 KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
 
-_CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 2, "回": 2, "章": 2, "幕": 2, "節": 3, "节": 3}
+_CHINESE_LEVELS = {
+    sign: level for level, signs in enumerate(("卷部", "篇回章幕", "節节"), 1) for sign in signs
+}
 _CHINESE = re.compile(
     rf"第[一二三四五六七八九十百零〇两兩\d]{{1,5}}([{''.join(_CHINESE_LEVELS)}])(?:\s+\S.{{0,40}}|\S.{{0,12}})?\Z"
 )

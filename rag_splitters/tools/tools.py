@@ -265,7 +265,8 @@ class _IndexTools:
             text[first:start].strip() or "[The document begins with the passage.]",
             "[... the passage ...]",
             text[end:last].strip() or "[The document ends with the passage.]",
-            "[For more, call expand with this start and end.]" * (last - first < len(text)),
+            "[For more, call expand with this start and end.]"
+            * bool(text[:first].strip() or text[last:].strip()),
         ]
         return fit(lambda n: "\n".join(parts).rstrip(), 1, max_tokens)
 
@@ -379,7 +380,7 @@ def _start_before(text: str, start: int, max_tokens: int) -> int:
     window = text[base:start]
     least = sizer("tokens")(window).earliest(len(window), max_tokens)
     starts = [first for first, _ in sentence_spans(window) if first >= least]
-    return base + (min(starts, default=least) if base + least else 0)
+    return base + min(starts, default=least)
 
 
 def _end_after(text: str, end: int, max_tokens: int) -> int:
@@ -387,4 +388,4 @@ def _end_after(text: str, end: int, max_tokens: int) -> int:
     window = text[end : end + _WINDOW * max_tokens]
     most = sizer("tokens")(window).furthest(0, max_tokens)
     ends = [last for _, last in sentence_spans(window) if last <= most]
-    return end + (max(ends, default=most) if end + most < len(text) else most)
+    return end + max(ends, default=most)

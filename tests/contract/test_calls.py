@@ -112,6 +112,25 @@ async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
     assert log == ["cleaned up"]
 
 
+@pytest.mark.parametrize("error", [None, ValueError("it failed")])
+async def test_cancelling_what_ends_meanwhile_is_a_cancellation(error: Exception | None) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    async def working() -> None:
+        started.set()
+        release.wait(10)
+        if error:
+            raise error
+
+    task = asyncio.create_task(arun(working()))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0)
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_a_lock_that_arrives_after_the_cancellation_is_released() -> None:
     log: list[str] = []
     started, release = threading.Event(), threading.Event()

@@ -477,6 +477,7 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     batches = list(splitting.split_batches(given))
     assert all(batch.nbytes < 25_000 for batch in batches)
     assert len(batches) > 10
+    assert all(batch.num_rows for batch in batches)
     chunks = pa.Table.from_batches(batches)
     assert chunks == splitting.split_table(given)
     assert "".join(chunks.column("text").to_pylist()).count("word") == 8000

@@ -57,6 +57,7 @@ def test_hashing_gives_every_text_a_vector_of_length_one(text: str) -> None:
         ("?!", "?! ?!", "--"),
         ("the of", "of the", "what is"),
         ("naïve", "NAI\u0308VE", "native"),
+        ("lightning", "Lightning and rain and snow", "lighten"),  # words count more than letters
     ],
 )
 def test_hashing_finds_the_text_with_the_same_words(query: str, near: str, far: str) -> None:

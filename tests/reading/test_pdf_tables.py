@@ -16,6 +16,7 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 from rag_splitters import AutoChunker, ContentAwareChunker
 from rag_splitters.reading import locate
 from rag_splitters.reading.files import read_bytes, read_file
+from rag_splitters.reading.pdf_tables import Rule, find_grids
 from tests.reading.test_places import letters, text_in
 
 BODY = (
@@ -73,6 +74,15 @@ def test_table_is_written_in_markdown(style: TableStyle | None) -> None:
     before, _, after = text_of(pdf(Table(ROWS, style=style))).partition(f"\n\n{MARKDOWN}\n\n")
     assert " ".join(before.split()) == (BODY * 2).strip()
     assert " ".join(after.split()) == BODY.strip()
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "is_grid"), [(1, 3, False), (3, 1, False), (2, 2, True)]
+)
+def test_grid_has_two_columns_and_two_rows(columns: int, rows: int, is_grid: bool) -> None:
+    upright = [Rule(50.0 * n, 0, 50.0 * n, 20.0 * rows) for n in range(columns + 1)]
+    level = [Rule(0, 20.0 * n, 50.0 * columns, 20.0 * n) for n in range(rows + 1)]
+    assert [len(grid.columns) for grid in find_grids([*upright, *level])] == [3] * is_grid
 
 
 def test_lines_of_a_cell_stay_in_it() -> None:

@@ -416,6 +416,11 @@ def test_heading_of_a_wiki_ends_a_paragraph_and_is_read_once() -> None:
         ("heading", "== Black =="),
         ("paragraph", "Cold."),
     ]
+    text = "== Tea ==\n" * 40 + "\n    == Code ==\n\n- Hot."
+    assert [block.kind for block in read_blocks(text, "markdown")] == ["heading"] * 40 + [
+        "code",
+        "list_item",
+    ]
 
 
 def test_dropped_blocks_at_the_edges_of_a_part_are_outside_of_it() -> None:

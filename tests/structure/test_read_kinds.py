@@ -226,10 +226,10 @@ def test_words_of_subtitles(raw: str, text: str) -> None:
 
 
 def test_cues_out_of_order_have_their_own_times() -> None:
-    raw = "00:00:09,000 --> 00:00:10,000\nLate.\n\n00:00:01,000 --> 00:00:02,500\nEarly."
+    raw = "01:02:09,000 --> 01:02:10,050\nLate.\n\n00:00:01,000 --> 00:00:02,500\nEarly."
     (chunk,) = AutoChunker().chunk(raw)
     assert chunk.text == "Late. Early."
-    assert (chunk.metadata["start_time"], chunk.metadata["end_time"]) == (1.0, 10.0)
+    assert (chunk.metadata["start_time"], chunk.metadata["end_time"]) == (1.0, 3730.05)
 
 
 def test_sentences_go_over_cues() -> None:

@@ -369,6 +369,10 @@ def test_overlap_repeats_whole_rows() -> None:
     assert [read_pipes(chunk.text)[1][0] for chunk in chunks] == ["0", "3", "6"]
     assert all(chunker.fits(chunk.text) for chunk in chunks)
     assert text[chunks[1].start : chunks[1].end].startswith("| 3 | x |")
+    text = pipes([["a", "b"], *([str(n), "x" * n] for n in range(10))])
+    chunks = TableChunker(chunk_size=65, chunk_overlap=30, text=None).chunk(text)
+    rows = [(1, 4), (3, 5), (4, 6), (5, 7), (6, 8), (8, 9), (9, 10)]
+    assert [rows_of(chunk) for chunk in chunks] == rows  # fewer where they are longer
 
 
 @pytest.mark.parametrize("format", WRITE)

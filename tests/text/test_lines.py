@@ -182,8 +182,31 @@ def test_title_leads_a_longer_line_or_an_item(title: str, following: str, is_lea
 
 @pytest.mark.parametrize("question", ["Which one do you drink?", "何を飲む？"])
 def test_question_stays_with_its_options(question: str) -> None:
-    text = f"They drank it at noon.\n\n{question}\n\n1. green tea\n2. water"
-    assert lead_start(text, 0, text.index("1.")) == text.index(question)
+    text = (
+        f"They drank it at noon.\n\n{question}\n\n1. green tea\n2. water\n\nAnswer: tea\n\nA: It."
+    )
+    start = text.index(question)
+    assert lead_start(text, 0, text.index("1.")) == start
+    assert lead_start(text, 0, text.index("Answer")) == start
+    assert lead_start(text, 0, text.index("A: It")) == text.index("A: It")
+
+
+@pytest.mark.parametrize(
+    ("line", "following", "is_lead"),
+    [
+        ("2. Green tea", "It grows on hills where it is cool, and is dried soon.", True),
+        ("2. Green tea", "It grows on hills.", False),
+        ("2. Green tea", "2.1. Leaves", True),
+        ("2. Green tea", "3. Black tea", False),
+        ("Green tea", "It grows on hills where it is cool, and is dried soon.", False),
+    ],
+)
+def test_numbered_line_between_lines_may_be_a_heading(
+    line: str, following: str, is_lead: bool
+) -> None:
+    text = f"They drank it at noon.\n{line}\n{following}\nThe others slept."
+    cut = text.index(following)
+    assert lead_start(text, 0, cut) == (text.index(line) if is_lead else cut)
 
 
 def test_usual_ends_of_wrapped_lines_are_not_read_as_leads(

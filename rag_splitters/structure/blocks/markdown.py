@@ -219,9 +219,7 @@ def _whole_table(table: _Rule) -> _Rule:
 def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Return the rule of headings between equals signs, as in MediaWiki."""
     begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
-    if state.is_code_block(start) or not state.src.startswith("=", begin):
-        return False
-    heading = wiki_heading(state.src[begin:stop])
+    heading = None if state.is_code_block(start) else wiki_heading(state.src[begin:stop])
     if heading is None or silent:
         return heading is not None
     level, content = heading
