@@ -143,7 +143,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     @override
     def model_json_schema(
         cls,
-        by_alias: bool = True,
+        by_alias: bool | None = True,
         ref_template: str = DEFAULT_REF_TEMPLATE,
         schema_generator: type[GenerateJsonSchema] = _JsonSchema,
         *args: Any,
