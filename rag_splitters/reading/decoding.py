@@ -35,13 +35,22 @@ _IN_BROWSERS = {
     "euc_kr": "cp949",
 }
 """The encodings that browsers use for declared ones (the Encoding Standard)."""
+_WESTERN = "cp1252"
+_GUESSES = (
+    *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+    *(f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+    *("big5", "euc_jp", "gb18030", "iso2022_jp", "koi8_r", "koi8_u", "mac_cyrillic", "mac_roman"),
+)
+"""The encodings that browsers know: others, such as those of DOS, are guessed wrongly more often
+than rightly."""
 
 
 def decode(data: bytes, name: str) -> str:
     """Decode a file's text, without a byte order mark. No character is ever replaced.
 
     A text without a mark that is not UTF-8 is read in the encoding that HTML, XML or CSS declares,
-    else in the one that charset-normalizer guesses, which a warning in the log names.
+    else in the one that charset-normalizer guesses, which a warning in the log names; of equally
+    likely ones, in cp1252.
 
     Parameters:
         data: the bytes.
@@ -102,10 +111,17 @@ def _guess(data: bytes, name: str, where: str) -> str:
             f"{name} is not in UTF-8 ({where}): save it as UTF-8, or install what is needed to "
             f"guess its encoding: {install_command('encodings')}"
         ) from error
-    match = from_bytes(data).best()
+    matches = from_bytes(data, cp_isolation=list(_GUESSES))
+    match = matches.best()
     if match is None:
         raise InputError(
             f"{name} is not a text file in any known encoding; in UTF-8 it has {where}"
         )
-    logger.warning("%s is not in UTF-8 (%s): reading it as %s", name, where, match.encoding)
-    return data.decode(match.encoding)
+    is_western = any(
+        _WESTERN in each.could_be_from_charset
+        and (each.chaos, -each.coherence) <= (match.chaos, -match.coherence)
+        for each in matches
+    )
+    encoding = _WESTERN if is_western else match.encoding
+    logger.warning("%s is not in UTF-8 (%s): reading it as %s", name, where, encoding)
+    return data.decode(encoding)

@@ -94,6 +94,21 @@ def test_other_encodings_are_guessed_and_named(
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("The end of naïve things.", "cp1252"),
+        ("It’s 25 °C — and £40 a year.", "cp1252"),
+        ("Nyckeln hänger på väggen i köket, bredvid dörren.", "cp1252"),
+        ("Não é possível visitar a torre à noite.", "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Смотрители ежедневно проверяют лампу и вечером закрывают дверь.", "cp1251"),
+    ],
+)
+def test_the_encoding_of_a_sentence_is_guessed(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding), "a.txt") == text
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"\0\1\2", "a.bin is not a text file: it has a NUL byte at offset 0"),
