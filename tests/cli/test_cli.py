@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from typer.testing import CliRunner, Result
 
 import rag_splitters
@@ -20,6 +21,7 @@ from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers, positions
+from rag_splitters.cli.views import excerpt
 from rag_splitters.extras import install_command
 from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_file, read_text
@@ -694,6 +696,29 @@ def test_query_marks_the_match_inside_the_passage(docs: Path) -> None:
     assert "The last ferry leaves" in marked
     assert "docs/deep/lighthouse.md" in result.stdout
     assert "score 0." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("limit", "match", "expected"),
+    [
+        (8, "Ee ff gg hh.", "... >>Ee ff ...<< ..."),
+        (16, "Ee ff gg hh.", "... . >>Ee ff gg hh.<< I ..."),
+        (20, "ff", "... dd. Ee >>ff<< gg hh. ..."),
+        (24, "Aa bb", ">>Aa bb<< cc dd. ..."),
+        (60, "ff", "Aa bb cc dd. Ee >>ff<< gg hh. Ii jj kk ll."),
+        (12, None, "Aa bb cc ..."),
+        (13, None, "Aa bb cc dd. ..."),
+        (38, None, "Aa bb cc dd. Ee ff gg hh. Ii jj kk ll."),
+    ],
+)
+def test_excerpt_shows_words_around_the_match(limit: int, match: str | None, expected: str) -> None:
+    text = "Aa bb cc dd. Ee ff gg hh. Ii jj kk ll."
+    document = Document(text, metadata={"source": "a.md", "start_index": 2, "end_index": 40})
+    if match:
+        start = text.index(match) + 2
+        own = [{"start_index": start, "end_index": start + len(match)}]
+        document.metadata["matches"] = json.dumps(own)
+    assert str(excerpt(document, limit)) == f"a.md 2-40: {expected}"
 
 
 @pytest.mark.parametrize("more", [[], ["--retrieve=children"], ["--retrieve=parents"]])
