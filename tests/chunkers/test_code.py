@@ -372,7 +372,7 @@ def test_last_lines_of_a_definition_are_not_alone() -> None:
 def test_class_line_and_docstring_are_kept_with_the_signature() -> None:
     docstring = '    """Boils.\n\n    It takes a while. It may boil over.\n    """'
     lines = "    x = 1\n" * 9
-    text = f"class Kettle:\n    size = 1\n\n{lines}\ndef boil():\n{docstring}\n    pass\n"
+    text = f"class Kettle:\n    size = 1\n\n{lines}\ndef boil():\n{docstring}\n{lines * 3}"
     for chunker in chunkers_of("python", 100):
         assert any(f"def boil():\n{docstring}" in chunk.text for chunk in chunker.chunk(text))
 

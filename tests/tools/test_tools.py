@@ -145,6 +145,17 @@ def test_search_labels_passages_with_lines_and_the_arguments_of_expand(ask: Ask)
     assert TEA[min(end, start + 20) :].strip()[:20] in more
 
 
+def test_expand_shows_whole_sentences_around_a_passage(ask: Ask) -> None:
+    place = {"document": "notes/long.txt", "start": 6400, "end": 6431}
+    _, before, _, after, more = ask("expand", **place, max_tokens=300).splitlines()
+    sentence = "The kettle sings a little song. "
+    assert (before, after) == ((14 * sentence).strip(), (14 * sentence).strip())
+    assert more == "[For more, call expand with this start and end.]"
+    assert (
+        ask("expand", document="tea.md", start=39, end=104).splitlines()[-1] == TEA.split("\n")[-2]
+    )
+
+
 def test_grep_finds_words_across_lines_and_says_their_numbers(ask: Ask) -> None:
     assert ask("grep", pattern="BOILING water").splitlines()[1:] == [
         "12: Black tea is poured with boiling",
