@@ -86,10 +86,17 @@ def test_blank_line_separates_a_comment_from_what_follows() -> None:
     assert [chunk.text for chunk in chunks] == [text[:37], text[39:]]
 
 
-def test_variable_keeps_its_docstring() -> None:
+@pytest.mark.parametrize("size", [39, 50])
+def test_variable_keeps_its_docstring(size: int) -> None:
     text = 'class A:\n    one: int = 1\n    """The first."""\n\n    two: int = 2\n    """The second."""\n'
-    chunks = CodeChunker(chunk_size=50, language="python").chunk(text)
-    assert [chunk.text.splitlines()[0] for chunk in chunks] == ["class A:", "    two: int = 2"]
+    *_, last = CodeChunker(chunk_size=size, language="python").chunk(text)
+    assert last.text == '    two: int = 2\n    """The second."""'
+
+
+def test_end_tag_stays_with_what_it_ends() -> None:
+    parts = ["<div>\n<p>Aaaa</p>", "<p>Bbbb</p>\n</div>\n<p>Cccc</p>"]
+    chunks = CodeChunker(chunk_size=30, language="html").chunk("\n".join(parts))
+    assert [chunk.text for chunk in chunks] == parts
 
 
 def test_minified_code_is_cut_inside_the_line() -> None:
