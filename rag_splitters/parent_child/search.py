@@ -30,7 +30,7 @@ from rag_splitters.parent_child.building import (
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.lending import lend
 from rag_splitters.parent_child.losses import were_replaced
-from rag_splitters.parent_child.options import Query, Retrieve
+from rag_splitters.parent_child.options import MAX_RESULTS, Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
 from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record
@@ -95,7 +95,7 @@ def _first_depth(query: Query) -> int:
     """Return how many children are ranked first."""
     least = MIN_FUSED if query.search_type == "hybrid" else 1
     if query.retrieve == "passages":
-        results = math.ceil(Budget.of(query).characters / RESULT_SIZE)
+        results = min(MAX_RESULTS, math.ceil(Budget.of(query).characters / RESULT_SIZE))
         return max(least, _MIN_POOL, results * _CHILDREN_PER_RESULT["passages"])
     depth = max(least, _first_read(query))
     return depth if query.search_type == "hybrid" else min(depth, query.max_children or depth)
