@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,8 +80,12 @@ def compare(
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
     start mid-sentence. They do not say what a search finds.
     """
-    if html and (html.is_dir() or not html.parent.is_dir()):  # before anything is computed
-        raise FileError(f"{html} cannot be written: name a file in a folder that exists")
+    if html:  # before anything is computed
+        place = html if html.is_file() else html.parent
+        if html.is_dir() or not html.parent.is_dir() or not os.access(place, os.W_OK):
+            raise FileError(
+                f"{html} cannot be written: name a file in a folder that exists and is yours"
+            )
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from typing import Annotated, Any
@@ -27,14 +28,17 @@ from rag_splitters.interrupts import EXIT_CODE, raise_from_now_on
 _LINE_BREAK = re.compile(r"\s*\n(?!  \S)\s*")
 """A line break that is not before an item of a list."""
 
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.ENAMETOOLONG)
+"""What the system refuses is nobody's bug: to write to a full disk, say, or to read a folder."""
+
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
 
 class _Commands(TyperGroup):
     """The commands. An error of ours is one line on standard error, with exit status 2.
 
-    An error that lists what is wrong with a file has one line for each. Any other exception is a
-    bug, and keeps its traceback.
+    An error that lists what is wrong with a file has one line for each. What the system refuses is
+    one line, too. Any other exception is a bug, and keeps its traceback.
     """
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -48,6 +52,12 @@ class _Commands(TyperGroup):
         except (RagSplittersError, _USAGE_ERROR) as error:
             message = error.format_message() if hasattr(error, "format_message") else str(error)
             typer.echo(f"Error: {_LINE_BREAK.sub(' ', message.strip())}", err=True)
+            status = 2
+        except OSError as error:
+            if error.errno not in _REFUSALS:
+                raise
+            name = f"{error.filename}: " if error.filename else ""
+            typer.echo(f"Error: {name}{error.strerror}", err=True)
             status = 2
         except (typer.Abort, KeyboardInterrupt):
             status = EXIT_CODE

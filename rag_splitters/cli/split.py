@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -120,7 +121,7 @@ def split(
         raise InputError("--show and --json cannot be used together")
     try:
         "a".encode(encoding or "utf-8")
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise InputError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
     names = files or ["-"]
     if names.count("-") > 1:
@@ -128,9 +129,13 @@ def split(
     if not files and sys.stdin.isatty():
         raise InputError(_NOTHING)
     named = [Path(name) for name in names if name != "-"]
-    errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
-    paths, others = find_files([path for path in named if path.exists()])
-    paths = [path for path in paths if output is None or path.resolve() != output.resolve()]
+    target = output and os.path.realpath(output)
+    if target in map(os.path.realpath, named):
+        raise InputError(f"{output} is a file to split: write to another one")
+    missing = [path for path in named if not os.path.exists(path)]
+    paths, others = find_files([path for path in named if path not in missing])
+    paths = [path for path in paths if os.path.realpath(path) != target]
+    errors = list[str]()
     json = json or (output is not None and not show)
     counts = {"text": 0, "chunk": 0}
     with ExitStack() as stack:
@@ -139,7 +144,7 @@ def split(
         bar = progress_bar("Splitting", hidden=shows_results or len(paths) < 2)
         tracked = stack.enter_context(bar).track(paths)
         standard_input = ["-"] * ("-" in names)
-        for source in _sources(chain(standard_input, tracked), encoding, errors):
+        for source in _sources(chain(standard_input, missing, tracked), encoding, errors):
             if not files and not source.text:
                 raise InputError(_NOTHING)
             chunks = chunker.chunk(source.text, metadata=source.metadata)

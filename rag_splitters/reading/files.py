@@ -44,21 +44,22 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
     """List the files among the paths, and the files of known kinds in the folders among them.
 
     Known kinds are PDFs, `.docx`, `.pptx`, `.xlsx`, `.epub` and `.txt` files, and everything that
-    `structure.kinds` recognises by its name. Hidden files and folders are left out, and so is the
-    folder `skip`. A file that is named twice is listed once.
+    `structure.kinds` recognises by its name. Hidden files and folders are left out, and so are
+    links to folders and the folder `skip`. A file that is named twice is listed once.
 
-    Returns: the files to read, and the other files in the folders.
+    Returns: the files to read, and the other files in the folders. A folder that cannot be read is
+    among the former, so that reading it raises an error and nobody takes its files for removed.
 
     Raises: FileNotFoundError if a path does not exist; ValueError if a folder holds no such file.
     """
     files: dict[str, Path] = {}
     others: list[Path] = []
     for path in paths:
-        if not path.exists():
-            raise MissingFileError(f"{path}: no such file or folder")
+        if not os.path.exists(path):
+            file_bytes(path)  # which says what is wrong
         inside = list(_files_inside(path, skip)) if path.is_dir() else []
-        readable = [file for file in inside if _has_readable_suffix(file)]
-        passed_over = [file for file in inside if not _has_readable_suffix(file)]
+        readable = [file for file in inside if _is_for_reading(file)]
+        passed_over = [file for file in inside if not _is_for_reading(file)]
         if path.is_dir() and not readable:
             contents = f": there are only {describe_files(passed_over)}" if passed_over else ""
             raise InputError(f"{path} holds no files of a known kind{contents}")
@@ -77,11 +78,11 @@ def read_sources(path: str | Path, options: ReadingOptions = READ_ALL) -> Iterat
     Raises: what `read_file` and `find_files` raise.
     """
     path = Path(path)
-    files, others = find_files([path]) if path.is_dir() else ([path], [])
+    files, others = find_files([path]) if os.path.isdir(path) else ([path], [])
     if others:
         logger.warning("%s: skipped %s", path, describe_files(others))
     for file in files:
-        is_large = file.is_file() and is_huge(file)
+        is_large = os.path.isfile(file) and is_huge(file)
         yield from read_parts(file) if is_large else read_file(file, options)
 
 
@@ -98,9 +99,10 @@ def describe_files(files: Sequence[Path]) -> str:
     return f"{total}: {', '.join(names)}{f', {rest} others' if rest else ''}"
 
 
-def _has_readable_suffix(file: Path) -> bool:
-    """Whether a file's name is that of a text of a known kind, a PDF or an Office file."""
-    return file.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(file.name) is not None
+def _is_for_reading(path: Path) -> bool:
+    """Whether a name is that of a text of a known kind, a PDF or an Office file, or a folder's."""
+    is_known = path.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(path.name) is not None
+    return is_known or path.is_dir()
 
 
 def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Source]:
@@ -116,13 +118,13 @@ def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Sour
 
 def file_bytes(path: Path) -> bytes:
     """Return the bytes of a file. Raises FileError if it is missing, a folder or unreadable."""
-    if not path.exists():
-        raise MissingFileError(f"{path}: no such file")
-    if path.is_dir():
-        raise FileError(f"{path} is a folder, not a file")
     try:
         return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MissingFileError(f"{path}: no such file or folder") from error
     except OSError as error:
+        if os.path.isdir(path) and os.access(path, os.R_OK):
+            raise FileError(f"{path} is a folder, not a file") from error
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
@@ -222,14 +224,16 @@ def _decode_mail(data: bytes, name: str) -> tuple[str, bool]:
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:
-    """Yield the files in a folder that are not hidden, sorted."""
-    for name, folders, files in os.walk(folder):
+    """Yield the files in a folder that are not hidden, sorted; then folders that cannot be read."""
+    errors = list[OSError]()
+    for name, folders, files in os.walk(folder, onerror=errors.append):
         here = Path(name)
         visible = sorted(each for each in folders if not each.startswith("."))
         folders[:] = [each for each in visible if not _is_same(here / each, skip)]
         for file in sorted(files):
             if not file.startswith("."):
                 yield here / file
+    yield from (Path(error.filename) for error in errors)
 
 
 def _is_same(one: Path, other: Path | None) -> bool:

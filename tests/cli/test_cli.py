@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -276,6 +277,12 @@ def test_split_writes_a_file_and_does_not_read_it(folder: Path) -> None:
         assert [json.loads(line) for line in lines] == expected
     run("split", "a.txt", "-o", "chunks.txt", "--show")
     assert (folder / "chunks.txt").read_text(encoding="utf-8").startswith("a.txt: ")
+    text = (folder / "a.txt").read_text()
+    assert (
+        refused("split", "./a.txt", "-o", "a.txt")
+        == "a.txt is a file to split: write to another one"
+    )
+    assert (folder / "a.txt").read_text() == text
 
 
 def test_split_reads_an_encoding(folder: Path) -> None:
@@ -375,6 +382,9 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["split", "a.txt", "--encoding", "nope"], "unknown encoding 'nope'"),
         (["split", "a.txt", "--show", "--json"], "--show and --json cannot be used"),
         (["split", "a.txt", "-o", "no/such/file"], "cannot be written: No such file"),
+        (["split", "a" * 300], "aaa cannot be read: File name too long"),
+        (["index", "a" * 300, "a.txt"], "aaa: File name too long"),
+        (["split", "a.txt", "--encoding", "undefined"], "unknown encoding 'undefined'"),
         (
             [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
             "chunk_size is given twice",
@@ -816,6 +826,26 @@ def test_index_sync_removes_what_is_gone(docs: Path) -> None:
     assert sources <= {"docs/deep/lighthouse.md", "docs/deep/bakery.md"}
 
 
+def test_a_folder_that_cannot_be_read_is_an_error_and_its_documents_stay(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index", "idx", "docs", "a.txt")
+    before, list_folder = stored("idx"), os.scandir
+
+    def list_some(path: Any) -> Any:
+        if Path(path).name == "deep":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "scandir", list_some)
+    for args in (["index", "idx", "docs", "a.txt", "--sync"], ["split", "docs"]):
+        result = run(*args)
+        assert result.exit_code == 2
+        assert "docs/deep is a folder" in result.stderr
+    monkeypatch.setattr(os, "scandir", list_folder)
+    assert stored("idx") == before
+
+
 def test_index_sync_with_an_unreadable_file_applies_the_rest_and_removes_nothing(
     docs: Path,
 ) -> None:
@@ -911,6 +941,11 @@ def test_a_bug_keeps_its_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert isinstance(result.exception, ValueError)
     assert result.exit_code == 1
     assert "Error:" not in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_gives_one_line(folder: Path) -> None:
+    assert refused("split", "a.txt", "-o", "/dev/full") == "No space left on device"
 
 
 def test_process_shows_help_and_version() -> None:
