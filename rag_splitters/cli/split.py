@@ -129,8 +129,8 @@ def split(
     if not files and sys.stdin.isatty():
         raise InputError(_NOTHING)
     named = [Path(name) for name in names if name != "-"]
-    target = output and os.path.realpath(output)
-    if target in map(os.path.realpath, named):
+    target = os.path.realpath(output) if output else None
+    if target in [os.path.realpath(path) for path in named]:
         raise InputError(f"{output} is a file to split: write to another one")
     missing = [path for path in named if not os.path.exists(path)]
     paths, others = find_files([path for path in named if path not in missing])

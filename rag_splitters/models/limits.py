@@ -80,7 +80,7 @@ def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
     Parameters:
         counts: the number of tokens of each text.
 
-    >>> requests([4, 1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
+    >>> requests([4, 1, 2, 4, 1], Limits(texts=2, batch=2, tokens=3))
     [(0, 0, 1), (1, 1, 3), (2, 3, 4), (3, 4, 5)]
     """
     calls: list[Request] = []

@@ -110,7 +110,7 @@ def _in_html(text: str, block: Block) -> list[Table]:
     if "<table" not in text[block.start : block.end].lower():
         return []
     tables = _tables_in(text, block.start, block.end)
-    if tables and block.kind == "table":
+    if tables:
         first, last = tables[0], tables[-1]
         if not plain_html(text, block.start, first.start).text.strip():
             first.start = boundary_before(text, block.start)

@@ -7,15 +7,19 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property
+from html import unescape
 from typing import NamedTuple
+from unicodedata import normalize
 
 from rag_splitters.text.boundaries import UNSPACED
 
-# Tags, entities and addresses of links are no words of a text.
+_ACCENTS = r"[\u0300-\u036f\u3099\u309a]"  # that are characters of their own, in a decomposed text
+# Tags and addresses of links are no words of a text.
 _TOKEN = re.compile(
-    rf"<[^<>]{{1,500}}>|&\w{{1,10}};|\]\([^()\s]{{1,500}}\)|(?P<word>(?!\s)[{UNSPACED}]|[^\W_{UNSPACED}]+)"
+    r"<[^<>]{1,500}>|\]\([^()\s]{1,500}\)|(?P<entity>&(?:#x?)?\w{1,10};)"
+    rf"|(?P<word>(?!\s)[{UNSPACED}]{_ACCENTS}*|(?:[^\W_{UNSPACED}]{_ACCENTS}*)+)"
 )
-_LETTERS = re.compile(rf"[^\W_{UNSPACED}]{{2}}")
+_LETTERS = re.compile(rf"[^\W_{UNSPACED}]{{2}}|.{_ACCENTS}|{_ACCENTS}[^\W_{UNSPACED}]")
 _MARKUP = re.compile(rf"{_TOKEN.pattern}|[*_`~\s]")
 
 
@@ -33,6 +37,14 @@ class Occurrence(NamedTuple):
     likeness: float
 
 
+class _Word(NamedTuple):
+    """A word of a text as it is compared: in one Unicode form, without capitals and entities."""
+
+    start: int
+    end: int
+    text: str
+
+
 class QuotableText:
     """A text in which quotations are looked up; it is read once, in linear time.
 
@@ -46,8 +58,8 @@ class QuotableText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = [match for match in _TOKEN.finditer(text) if match["word"]]
-        self._words = [match["word"].casefold() for match in self._tokens]
+        self._tokens = _words_in(text)
+        self._words = [word.text for word in self._tokens]
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -81,7 +93,7 @@ class QuotableText:
         return any(len(edge) == 2 and _LETTERS.fullmatch(edge) for edge in edges)
 
     def _places_of_words(self, quotation: str) -> list[Occurrence]:
-        words = _words_of(quotation)
+        words = [word.text for word in _words_in(quotation)]
         if not words or not all(word in self._places for word in words):
             return []
         rarest = min(range(len(words)), key=lambda index: len(self._places[words[index]]))
@@ -91,7 +103,7 @@ class QuotableText:
 
     def nearest(self, quotation: str) -> Occurrence | None:
         """Return the place that has most of the words in the same order; None if it has none."""
-        words = _words_of(quotation)
+        words = [word.text for word in _words_in(quotation)]
         window = self._window(words)
         if window is None:
             return None
@@ -124,17 +136,32 @@ class QuotableText:
         return window
 
     def _occurrence(self, first: int, last: int, quotation: str, likeness: float) -> Occurrence:
-        start, end = self._tokens[first].start(), self._tokens[last - 1].end()
-        *_, last_word = (token for token in _TOKEN.finditer(quotation) if token["word"])
-        for mark in _MARKUP.sub("", quotation[last_word.end() :]):  # such as the full stop
+        start, end = self._tokens[first].start, self._tokens[last - 1].end
+        rest = quotation[_words_in(quotation)[-1].end :]
+        for mark in _MARKUP.sub("", rest):  # such as the full stop
             if not self.text.startswith(mark, end):
                 break
             end += 1
         return Occurrence(start, end, likeness)
 
 
-def _words_of(quotation: str) -> list[str]:
-    return [match["word"].casefold() for match in _TOKEN.finditer(quotation) if match["word"]]
+def _words_in(text: str) -> list[_Word]:
+    """Return the words of a text; one with an entity for a letter, such as `&eacute;`, is whole."""
+    found: list[tuple[int, int, list[str]]] = []
+    is_open = False  # whether an entity joins what follows to the last word
+    for match in _TOKEN.finditer(text):
+        start, end = match.span()
+        letter = unescape(match["entity"]) if match["entity"] else ""
+        is_letter = letter.isalpha()
+        if match["word"] or is_letter:
+            parts = [normalize("NFKC", match["word"] or letter).casefold()]
+            if found and found[-1][1] == start and (is_letter or is_open):
+                start, _, before = found.pop()
+                before += parts
+                parts = before
+            found.append((start, end, parts))
+        is_open = is_letter
+    return [_Word(start, end, "".join(parts)) for start, end, parts in found]
 
 
 def word_differences(quotation: str, text: str) -> str:

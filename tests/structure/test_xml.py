@@ -59,6 +59,7 @@ def test_sections_lists_code_and_tables_of_docbook() -> None:
 
 
 def test_data_becomes_records_under_their_path() -> None:
+    assert [each.level for each in Outline.of(POM).headings] == [1, 2]
     chunks = AutoChunker(chunk_size=60, chunk_overlap=0).chunk(POM)
     assert [(chunk.text, chunk.metadata["headings"]) for chunk in chunks] == [
         ("project\n\nversion: 1", ["project"]),

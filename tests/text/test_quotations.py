@@ -70,6 +70,11 @@ def test_differences_are_shown_by_words() -> None:
         ("it is old.", "It is *old*. it is old. It is old.", (13, 23)),  # letter by letter first
         ("It is **very** `old`.", "It is very old. It is.", (0, 15)),
         ("<|endoftext|>", "x<|endoftext|>", (1, 14)),
+        ("é", "e\u0301", (0, 2)),
+        ("cafe\u0301 naïf", "Café nai\u0308f", (0, 10)),
+        ("が", "か\u3099", (0, 2)),
+        ("find", "ﬁnd", (0, 3)),
+        ("Café naïf & é 5", "Caf&eacute; na&#239;f&#160;&amp; &#xE9;&nbsp;5", (0, 46)),
     ],
 )
 def test_place_of_a_quotation(quotation: str, text: str, place: tuple[int, int]) -> None:
@@ -78,7 +83,12 @@ def test_place_of_a_quotation(quotation: str, text: str, place: tuple[int, int])
 
 @pytest.mark.parametrize(
     ("quotation", "text"),
-    [("hottea", "hot tea"), ("hot ... tea", "hot black tea"), ("é", "e\u0301"), (" \n", "hot tea")],
+    [
+        ("hottea", "hot tea"),
+        ("hot ... tea", "hot black tea"),
+        ("e", "e\u0301t"),
+        (" \n", "hot tea"),
+    ],
 )
 def test_quotation_that_does_not_stand_there_has_no_place(quotation: str, text: str) -> None:
     assert QuotableText(text).find(quotation) == []
