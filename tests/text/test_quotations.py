@@ -71,6 +71,7 @@ def test_differences_are_shown_by_words() -> None:
         ("It is **very** `old`.", "It is very old. It is.", (0, 15)),
         ("<|endoftext|>", "x<|endoftext|>", (1, 14)),
         ("é", "e\u0301", (0, 2)),
+        ("e", "e\u0301 e", (3, 4)),
         ("cafe\u0301 naïf", "Café nai\u0308f", (0, 10)),
         ("が", "か\u3099", (0, 2)),
         ("find", "ﬁnd", (0, 3)),
@@ -83,12 +84,7 @@ def test_place_of_a_quotation(quotation: str, text: str, place: tuple[int, int])
 
 @pytest.mark.parametrize(
     ("quotation", "text"),
-    [
-        ("hottea", "hot tea"),
-        ("hot ... tea", "hot black tea"),
-        ("e", "e\u0301t"),
-        (" \n", "hot tea"),
-    ],
+    [("hottea", "hot tea"), ("hot ... tea", "hot black tea"), (" \n", "hot tea")],
 )
 def test_quotation_that_does_not_stand_there_has_no_place(quotation: str, text: str) -> None:
     assert QuotableText(text).find(quotation) == []
