@@ -94,7 +94,7 @@ def test_document_that_cannot_be_stored_is_refused_or_left_out(
 ) -> None:
     index(ROWS)
     rows = [{**row, "data": b"" if row["id"] == "lamp-2" else None} for row in ROWS[:-1]]
-    with pytest.raises(ValueError, match=r"document 'lamp-2': metadata\['data'\] is a bytes"):
+    with pytest.raises(ValueError, match=r"document 'lamp-2': metadata\['data'\] is of type bytes"):
         index(rows)
     summary = index(rows, on_error="row", scope={})
     assert (summary.documents, summary.failed, summary.deleted) == (7, 1, 1)
