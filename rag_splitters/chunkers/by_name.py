@@ -250,7 +250,10 @@ def _read_tokenizer(path: Path) -> Any:
 
     if not path.is_file():
         raise InputError(f"length_function: there is no file {str(path)!r}")
-    return Tokenizer.from_file(str(path))
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises no other class
+        raise InputError(f"length_function: {path} holds no tokenizer: {error}") from error
 
 
 def _build_nested(value: Any) -> Any:

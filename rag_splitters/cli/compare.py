@@ -125,6 +125,8 @@ def _strategies(
             raise InputError(f"the strategy {specification!r} is given twice")
         parameters = _read_parameters(name, text)
         if name == PARENT_CHILD:
+            if "documents" in parameters:
+                raise InputError(f"{name} holds the documents of the comparison: pass none to it")
             parameters = {"embeddings": models["embeddings"], "max_tokens": max_tokens} | parameters
             strategies[specification] = _retriever(benchmark, parameters)
         else:
@@ -138,7 +140,7 @@ def _read_parameters(name: str, text: str) -> dict[str, Any]:
     """Return the parameters of a strategy, written as a JSON object."""
     try:
         parameters = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         parameters = None
     if not isinstance(parameters, dict):
         example = f"""{name}:{{"chunk_size": 300}}"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
 from typing import Annotated, Any
@@ -22,8 +23,9 @@ from rag_splitters.cli.serve_skill import serve_skill
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
 from rag_splitters.cli.views import unwrapped
-from rag_splitters.errors import RagSplittersError
+from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE, raise_from_now_on
+from rag_splitters.text.coloured import printable
 
 _LINE_BREAK = re.compile(r"\s*\n(?!  \S)\s*")
 """A line break that is not before an item of a list."""
@@ -43,25 +45,38 @@ class _Commands(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and exit."""
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:  # it was closed, as by >&- in a shell
+                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # show characters that the encoding lacks as escapes
                 stream.reconfigure(errors="backslashreplace")
+        if os.environ.get("COLUMNS") == "0":  # the width is not known; Rich would print nothing
+            del os.environ["COLUMNS"]
         try:
             raise_from_now_on()
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (RagSplittersError, _USAGE_ERROR) as error:
             message = error.format_message() if hasattr(error, "format_message") else str(error)
-            typer.echo(f"Error: {_LINE_BREAK.sub(' ', message.strip())}", err=True)
+            typer.echo(f"Error: {printable(_LINE_BREAK.sub(' ', message.strip()))}", err=True)
             status = 2
         except OSError as error:
             if error.errno not in _REFUSALS:
                 raise
             name = f"{error.filename}: " if error.filename else ""
-            typer.echo(f"Error: {name}{error.strerror}", err=True)
+            typer.echo(f"Error: {printable(name)}{error.strerror}", err=True)
             status = 2
         except (typer.Abort, KeyboardInterrupt):
             status = EXIT_CODE
         sys.exit(status if isinstance(status, int) else 0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse empty arguments: as a path, one would be the current folder."""
+        if "" in args and not ctx.resilient_parsing:
+            raise InputError(
+                'an argument is empty (""): leave it out, or check the variable that should fill it'
+            )
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(

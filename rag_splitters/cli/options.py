@@ -143,7 +143,7 @@ def _value(field: FieldInfo, text: str) -> Any:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text
     lists = [each for each in types if get_origin(each) in (list, tuple, Sequence)]
     if not lists or isinstance(value, list):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated
@@ -161,9 +161,13 @@ def split(
         raise InputError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
 
 
-def _open(path: Path) -> IO[str]:
+@contextmanager
+def _open(path: Path) -> Iterator[IO[str]]:
     try:
-        return path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            yield file
+    except RagSplittersError:
+        raise
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 

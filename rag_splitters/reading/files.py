@@ -100,9 +100,11 @@ def describe_files(files: Sequence[Path]) -> str:
 
 
 def _is_for_reading(path: Path) -> bool:
-    """Whether a name is that of a text of a known kind, a PDF or an Office file, or a folder's."""
-    is_known = path.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(path.name) is not None
-    return is_known or path.is_dir()
+    """Whether a path is a folder, or has the name of a text of a known kind, a PDF or an Office
+    file, and is not a pipe or a device, from which reading might never end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return os.path.isdir(path)
+    return path.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(path.name) is not None
 
 
 def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Source]:

@@ -390,6 +390,12 @@ def test_the_shell_completes_commands_and_strategies() -> None:
             "chunk_size is given twice",
         ),
         (["splt"], "No such command 'splt'"),
+        (["split", ""], "an argument is empty"),
+        (["index", "idx", "", "--sync"], "an argument is empty"),
+        (["split", "no\x1b[31m.txt"], "no\N{REPLACEMENT CHARACTER}[31m.txt: no such file"),
+        (["split", "a.txt", "-s", "hybrid", "-p", f"stages={'[' * 9999}"], "unknown strategy '[[["),
+        (["compare", "a.txt", "-s", f"recursive:{'[' * 9999}"], "must be a JSON object, such as"),
+        (["compare", "a.txt", "-s", 'parent_child:{"documents": []}'], "pass none to it"),
         (["strategies", "pages"], "did you mean 'page'?"),
         (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
         (["mcp", "no"], "no holds no index: make one with rag-splitters index no"),
@@ -945,7 +951,40 @@ def test_a_bug_keeps_its_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk_gives_one_line(folder: Path) -> None:
-    assert refused("split", "a.txt", "-o", "/dev/full") == "No space left on device"
+    told = refused("split", "a.txt", "-o", "/dev/full")
+    assert told == "/dev/full cannot be written: No space left on device"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_a_folder_is_skipped(folder: Path) -> None:
+    os.mkfifo(folder / "b.txt")
+    assert "Skipped 1 file: 1 .txt (b.txt)" in run("split", ".").stderr
+
+
+def test_a_file_that_holds_no_tokenizer_gives_one_line(folder: Path) -> None:
+    (folder / "t.json").write_text("")
+    told = refused("split", "a.txt", "--length-function", "t.json")
+    assert told.startswith("length_function: t.json holds no tokenizer: EOF while parsing")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no sh")
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [("split a.txt >&-", 0, ""), ("split <&-", 2, "nothing to split"), ("split b 2>&-", 2, "")],
+)
+def test_a_closed_stream_is_an_empty_one(command: str, status: int, told: str) -> None:
+    shell = f'exec "$0" -m rag_splitters {command}'
+    done = subprocess.run(
+        ["sh", "-c", shell, sys.executable], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_of_unknown_width_is_not_one_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "length in characters" in run("split", "a.txt").stdout
 
 
 def test_process_shows_help_and_version() -> None:

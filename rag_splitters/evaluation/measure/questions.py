@@ -209,7 +209,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 def _csv_question(documents: _Documents, row: Mapping[str, str]) -> Question:
     try:
         references = json.loads(row["references"])
-    except (json.JSONDecodeError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"references is not JSON: {error}") from None
     return _question(row["question"], row["corpus_id"], references, documents)
 
@@ -218,7 +218,7 @@ def _json_object(line: str) -> dict[str, Any]:
     """Return the object of a line; nothing for a blank line."""
     try:
         value = json.loads(line) if line.strip() else {}
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}") from None
     if not isinstance(value, dict) or (line.strip() and not {"question", "text"} & set(value)):
         raise InputError(
