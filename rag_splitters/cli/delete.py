@@ -36,7 +36,7 @@ def delete(
     """
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     check_is_index(folder)
-    names = [document_name(path) for path in files]
+    names = dict.fromkeys(map(document_name, files))
     with open_index(folder, model) as retriever:
         counts = {name: retriever.delete(source=name).get("num_deleted", 0) for name in names}
     removed = sum(counts.values())

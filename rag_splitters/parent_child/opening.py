@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.errors import FileError
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.errors import (
     FolderInUseError,
@@ -20,6 +20,7 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.writing import Process, Writer, lock_file
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -113,8 +114,10 @@ def own_folder(folder: Path) -> Callable[[], object]:
     """
     if folder.is_file():
         raise FileError(f"{folder} is a file: an index needs a folder")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder.resolve()
+    if without_surrogates(str(path)) != str(path):
+        raise InputError(f"the path {folder} is not in UTF-8, and Chroma opens no such folder")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _folders_lock:
         try:
             lock = lock_file(path / "lock", is_shared=True)

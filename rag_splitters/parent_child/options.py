@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FiniteFloat,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 from typing_extensions import TypedDict
@@ -65,11 +72,11 @@ class QueryOptions(BaseModel):
     fusion: Annotated[Fusion, _Plain] = "relative"
     """How "hybrid" search combines its two rankings: by "relative" scores, each scaled between the
     worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank fusion)."""
-    score_threshold: float | None = None
+    score_threshold: FiniteFloat | None = None
     """Minimum score of the children to use; None: no minimum."""
     fetch_k: LimitedCount = 20
     """For "mmr": the number of children to choose from."""
-    lambda_mult: float = 0.5
+    lambda_mult: FiniteFloat = 0.5
     """For "mmr": 1 for the nearest children, 0 for the most diverse."""
     max_children: Count | None = None
     """Number of children to use; None: as many as the results need."""

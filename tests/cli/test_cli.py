@@ -750,6 +750,16 @@ def test_query_rows_stand_where_they_say(docs: Path, more: list[str]) -> None:
     assert len(rows("query", "idx", "rye flour", "--max-tokens", "100", *more)) in (1, 2)
 
 
+def test_query_refuses_a_score_that_is_no_number(docs: Path) -> None:
+    run("index", "idx", "docs")
+    told = refused("query", "idx", "trams", "--min-score", "nan")
+    assert told == "score_threshold must be a finite number, got nan"
+
+
+def test_index_refuses_a_folder_whose_name_is_not_in_utf_8(folder: Path) -> None:
+    assert refused("index", "\udcff", "a.txt").endswith("Chroma opens no such folder")
+
+
 def test_query_of_an_empty_index_says_so(folder: Path) -> None:
     (folder / "blank.txt").write_text(" ")
     run("index", "idx", "blank.txt")
@@ -881,7 +891,7 @@ def test_delete_removes_files_that_need_not_exist(docs: Path) -> None:
     (docs / "deep" / "tram.md").unlink()
     assert run("delete", "idx", "./docs/deep/tram.md").stdout == "idx: 1 document removed\n"
     assert "dark green" not in " ".join(stored("idx").values())
-    result = run("delete", "idx", "a.txt", "docs/deep/tram.md")
+    result = run("delete", "idx", "a.txt", "docs/deep/tram.md", "./a.txt")
     assert result.stdout == "idx: 1 document removed\n"
     assert result.stderr == "Error: not in the index: docs/deep/tram.md\n"
     assert refused("delete", "no", "a.txt").startswith("no holds no index")

@@ -138,6 +138,7 @@ def tab(request: pytest.FixtureRequest, browser: Any, page: Path) -> Iterator[An
 
 def test_charts_fit_their_places_and_one_screen(tab: Any) -> None:
     assert tab.locator("[data-chart] svg").count() == 3
+    assert "e+" not in "".join(tab.locator("[data-chart] svg text").all_text_contents())
     too_wide = """() => [...document.querySelectorAll("[data-chart]")].filter((each) =>
         each.querySelector("svg").getBoundingClientRect().right
         > each.getBoundingClientRect().right + 1).length"""

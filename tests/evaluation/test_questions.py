@@ -61,6 +61,7 @@ def test_read_benchmark_keeps_line_breaks_so_that_positions_stay(tmp_path: Path)
         ('{"a": 1}', "tale", "references must be a list"),
         ("[]", "tale", "question 'Is it\\nold?' has no references: name the passages"),
         ("[3]", "tale", "a reference is a quotation, or start and end, got 3"),
+        ('[" "]', "tale", "a reference is a quotation, or start and end, got ' '"),
         ('[{"content": "old"}]', "tale", "'old' is in the document more than once"),
         ('[{"start_index": 1.5, "end_index": 3}]', "tale", "must be whole numbers, got 1.5 and 3"),
         ('[{"start_index": 3, "end_index": 99}]', "tale", "is at 3 to 99, but 'tale' has 48"),

@@ -270,6 +270,8 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
     )
     if start is None and end is None and isinstance(quotation, str) and quotation.strip():
         return _only_position(quotation, documents.quotable(name))
+    if start is None and end is None:
+        raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
     if type(start) is not int or type(end) is not int:
         raise InputError(f"start and end must be whole numbers, got {start!r} and {end!r}")
     text = documents[name][max(start, 0) : max(end, 0)]
