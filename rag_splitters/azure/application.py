@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 
@@ -42,6 +43,8 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
             return json_response(answer)
         except ClientDisconnect:
             return Response(status_code=400)
+        except asyncio.CancelledError:
+            return error_response("the skill is being stopped", 503)
         except TooLargeError:
             message = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
             return error_response(message, 413)

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -88,8 +89,15 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line."""
-    app(prog_name="rag-splitters")
+    """Run the command line. After Ctrl-C, it does not wait for threads, such as a server's."""
+    try:
+        app(prog_name="rag-splitters")
+    except SystemExit as end:
+        if end.code != EXIT_CODE:
+            raise
+        with suppress(OSError):  # the pipe may be broken
+            sys.stdout.flush()
+        os._exit(EXIT_CODE)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -402,6 +403,8 @@ def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
             return await run_in_threadpool(method, request.query_params, body, kind)
         except ClientDisconnect:
             return Response(status_code=400)
+        except asyncio.CancelledError:
+            return PlainTextResponse("the playground is being stopped", 503)
         except TooLargeError:
             limit = f"{MAX_BYTES // 1_000_000} MB"
             return PlainTextResponse(f"the request is too large: the limit is {limit}", 413)

@@ -23,7 +23,7 @@ NONE = "none"
 _NAMES = {"\n": r"\n", "\t": r"\t", "\f": r"\f", "\r": r"\r"}
 _CHARACTERS = {name: character for character, name in _NAMES.items()} | {r"\\": "\\"}
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
-_MAX_STAGES = 20
+MAX_STAGES = 20
 
 
 def read_strategy(fields: Mapping[str, str], name: str) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _read(control: Mapping[str, Any], fields: Mapping[str, str], key: str) -> An
             return None
         return text if text in control["words"] else read_strategy(fields, key)
     if kind == "chunkers":
-        count = min(int(text), _MAX_STAGES) if text.isdecimal() else 0
+        count = min(int(text), MAX_STAGES) if text.isdecimal() else 0
         return [read_strategy(fields, f"{key}.{at}") for at in range(count)]
     return text
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from rag_splitters.playground.fields import read_strategy, sizes_of, with_sizes, write_fields
+from rag_splitters.playground.fields import (
+    MAX_STAGES,
+    read_strategy,
+    sizes_of,
+    with_sizes,
+    write_fields,
+)
 from rag_splitters.playground.texts import Text, Texts
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS
 
@@ -116,7 +122,7 @@ def changed_fields(fields: Mapping[str, str]) -> Mapping[str, str]:
         fields |= {name: str(count + 1), f"{name}.{count}": "recursive"}
     if stage := fields.get("remove-stage"):
         name, _, number = stage.rpartition(".")
-        count = _whole_number(fields.get(name)) or 0
+        count = min(_whole_number(fields.get(name)) or 0, MAX_STAGES)
         numbers = [at for at in range(count) if at != _whole_number(number)]
         stages = [f"{name}.{at}" for at in range(count)]
         remaining = {k: v for k, v in fields.items() if _stage_of(k, stages) is None}

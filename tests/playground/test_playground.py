@@ -593,6 +593,7 @@ def test_what_is_no_form_is_refused(client: TestClient, path: str, body: bytes) 
         {"k": "x", "from": "-3", "a-chunk": "99999999999999", "answer": "a-b"},
         {"k": "0", "from": "99999", "a-chunk": "5000", "answer": "7-3", "a-tab": "no"},
         {"a.stages": "x", "remove-stage": "a.stages.x", "add-stage": "q"},
+        {"a.stages": "99999999999", "remove-stage": "a.stages.3"},
     ],
 )
 def test_fields_that_make_no_sense_break_nothing(
@@ -928,6 +929,19 @@ def test_play_serves_files_and_ends_on_an_interrupt(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_an_interrupt_does_not_wait_for_a_text_that_is_being_cut(tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text("One. Two. " * 100_000, encoding="utf-8")
+    command = [sys.executable, "-m", "rag_splitters", "play", "mine.md", "--port", "0", "--no-open"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[4]
+        with pytest.raises(httpx.ReadTimeout):  # it takes minutes
+            httpx.post(f"{address}views", data={"a": "semantic"}, trust_env=False, timeout=1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert "Traceback" not in process.stderr.read()
 
 
 def test_play_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
