@@ -107,7 +107,7 @@ def check_archive(data: bytes, name: str, kind: str) -> None:
 
 def damaged_file(name: str, kind: str, error: Exception) -> InputError:
     """Return the error for a file that cannot be read."""
-    reason = str(error) or type(error).__name__
+    reason = " ".join(str(error).split()) or type(error).__name__
     return InputError(
         f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or export "
         "it again"

@@ -34,8 +34,8 @@ _MESSAGE = re.compile(
     r"(?=From \S{1,300}[^\n]{0,100}\d{4}[^\n]{0,100}\n[A-Za-z][\w-]{0,100}:)"
 )
 _HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
-_QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
-_PADDED_BREAK = re.compile(rb"=[ \t]+(?=\r?\n)")  # a server on the way has added white space
+_SOFT_BREAK = r"=[ \t]*(?:\r\n?|\n)"  # a server on the way may have added white space
+_QUOTED_PRINTABLE = re.compile(rf"(?:=[\dA-Fa-f]{{2}}|{_SOFT_BREAK})+")
 _QUOTATION = re.compile(
     r"^[ \t]?>[^\n]*(?:\n[ \t]?>[^\n]*|\n[ \t]*\r?(?=\n[ \t]?>))*", re.MULTILINE
 )
@@ -408,7 +408,7 @@ def _decode_quoted(data: bytes) -> bytes:
     >>> _decode_quoted(b"a caf=C3=  \\n=A9").decode()
     'a café'
     """
-    return quopri.decodestring(_PADDED_BREAK.sub(b"=", data))
+    return quopri.decodestring(re.sub(_SOFT_BREAK.encode(), b"", data))
 
 
 def _decode_header(header: str) -> str:

@@ -22,6 +22,7 @@ _MARK = re.compile(
     r"|&(?:amp|lt|gt|nbsp|lrm|rlm|quot|apos|\#\d{1,7}|\#x[\da-f]{1,6});",
     re.IGNORECASE,
 )
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
@@ -51,6 +52,7 @@ def read_subtitles(text: str) -> Reading:
     >>> reading.text, reading.rows["time"]
     ('Rain fell all day.', [(0, 1.0, 2.5), (10, 3.0, 4.0)])
     """
+    text = _LONE_RETURN.sub("\n", text)
     cues = list(_cues(text))
     if not cues:
         raise UnreadableError("it has no cue such as 00:00:01,000 --> 00:00:02,500")

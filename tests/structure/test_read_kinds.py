@@ -222,7 +222,10 @@ def test_chunks_know_their_cells() -> None:
     ids=["bom", "tags", "vtt", "dialogue", "empty cue", "rolling"],
 )  # fmt: skip
 def test_words_of_subtitles(raw: str, text: str) -> None:
-    assert text_of(raw, "subtitles") == text
+    lines = raw.replace("\r\n", "\n")
+    for line_break in ("\n", "\r\n", "\r"):
+        read = text_of(lines.replace("\n", line_break), "subtitles")
+        assert read.replace(line_break, "\n") == text
 
 
 def test_cues_out_of_order_have_their_own_times() -> None:
@@ -383,8 +386,10 @@ HEADERS = "From: a@b\nSubject: Tea\nMIME-Version: 1.0\n"
         (HEADERS + "Content-Type: image/png\n\nabc", ""),
         (HEADERS + "Content-Type: text/plain; charset=latin-1\n\nCafé", "Café"),
         (HEADERS, ""),
+        (f"{HEADERS}Content-Transfer-Encoding: quoted-printable\n\nIn =\ntime\nfor\n"
+         .replace("\n", "\r"), "In time\rfor"),
     ],
-    ids=["unclosed", "no boundary", "charset", "cut base64", "image", "8bit", "no body"],
+    ids=["unclosed", "no boundary", "charset", "cut base64", "image", "8bit", "no body", "CR"],
 )  # fmt: skip
 def test_damaged_mails(raw: str, text: str) -> None:
     assert text_of(raw, "mail") == text
