@@ -86,12 +86,16 @@ def compare(
             raise FileError(
                 f"{html} cannot be written: name a file in a folder that exists and is yours"
             )
+        if os.path.realpath(html) in map(
+            os.path.realpath, [*paths, *([questions] * bool(questions))]
+        ):
+            raise FileError(f"{html} is a file to read: write the report to another one")
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
-    benchmark = _benchmark(paths, questions)
+    benchmark = _benchmark(paths, questions, html)
     report = evaluation.compare(
         _strategies(strategies or (), models, benchmark, 2 * max(budgets)),
         benchmark.documents,
@@ -164,18 +168,22 @@ def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDoc
     return parent_document_retriever(documents, **parameters)
 
 
-def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
-    """Return the documents and questions that the options name; there may be no questions."""
+def _benchmark(paths: Sequence[Path], questions: Path | None, html: Path | None) -> Benchmark:
+    """Return the documents and questions that the options name; there may be no questions.
+
+    The last report is not among the documents, also if it is in their folder.
+    """
     from rag_splitters.evaluation import Benchmark, read_benchmark, read_questions
 
     if questions is not None:
-        return read_questions(questions, _documents(paths))
+        return read_questions(questions, _documents(paths, html))
     if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])
-    return Benchmark(_documents(paths), ())
+    return Benchmark(_documents(paths, html), ())
 
 
-def _documents(paths: Sequence[Path]) -> dict[str, str]:
+def _documents(paths: Sequence[Path], html: Path | None) -> dict[str, str]:
     files, others = find_files(paths)
     note_left_out(others)
-    return {path.as_posix(): read_text(path) for path in files}
+    report = html and os.path.realpath(html)
+    return {each.as_posix(): read_text(each) for each in files if os.path.realpath(each) != report}

@@ -6,9 +6,11 @@ import base64
 import binascii
 import json
 import os
+import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
 from rag_splitters.calls import Call, call
-from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.errors import FileError, InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import cache_name
 from rag_splitters.models.memory import Memory
@@ -99,14 +101,22 @@ class FolderCache(TextCache):
         return Path(self.folder) / f"{self.name}.sqlite"
 
     def _read(self, keys: Sequence[str]) -> list[str | None]:
-        if not self._path.exists():
-            return [None] * len(keys)
-        texts = dict(_database(self._path).read_in(_SELECT, keys))
+        with self._explaining_errors():
+            exists = self._path.exists()
+            texts = dict(_database(self._path).read_in(_SELECT, keys)) if exists else {}
         return [_as_text(texts.get(key)) for key in keys]
 
     def _write(self, pairs: Pairs) -> None:
         rows = [(key, encode(text)) for key, text in pairs]
-        _database(self._path).write_many(_UPSERT, rows)
+        with self._explaining_errors():
+            _database(self._path).write_many(_UPSERT, rows)
+
+    @contextmanager
+    def _explaining_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise FileError(f"the cache {self._path} cannot be used: {error}") from error
 
 
 _databases: dict[tuple[int, Path], Database] = {}

@@ -145,6 +145,15 @@ def test_compare_without_questions_counts_faults(folder: Path) -> None:
     assert all(each["name"] in page for each in values["strategies"])
 
 
+def test_the_last_report_is_no_document(folder: Path) -> None:
+    reports = [run("docs", "--html", "docs/r.html").stdout for _ in range(2)]
+    assert reports[0] == reports[1]
+
+
+def test_any_number_of_chunks_can_be_asked_for() -> None:
+    assert run("docs", "-q", "q.jsonl", "-s", SMALL, "-k", str(10**30)).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -166,6 +175,9 @@ def test_compare_without_questions_counts_faults(folder: Path) -> None:
         (["docs", "-q", "q.jsonl", "--embeddings", "openai:m"], "needs OPENAI_API_KEY in the env"),
         (["docs", "-q", "q.jsonl", "--html", "no/r.html"], "no/r.html cannot be written: name a"),
         (["docs", "-q", "q.jsonl", "--html", "docs"], "docs cannot be written: name a file"),
+        (["docs", "-q", "q.jsonl", "--html", "./q.jsonl"], "q.jsonl is a file to read: write the "),
+        (["docs/bakery.md", "--html", "docs/bakery.md"], "bakery.md is a file to read: write the "),
+        (["docs", "-q", "q.jsonl", "--cache", "q.jsonl"], "q.jsonl/answers.sqlite cannot be used"),
     ],
 )
 def test_compare_tells_in_one_line_what_is_wrong(args: list[str], message: str) -> None:

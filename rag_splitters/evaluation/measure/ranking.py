@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
@@ -57,7 +58,7 @@ def measure(
     """
     references = union(question.references)
     ranked = iter(ranking)
-    top = list(islice(ranked, k))
+    top = list(islice(ranked, min(k, sys.maxsize)))
     parts = [_part(chunk, question) for chunk, _ in top]
     retrieved = sum(chunk.characters for chunk, _ in top)
     recall, precision, iou = cover(references, [part for part in parts if part], retrieved)
