@@ -62,6 +62,8 @@ def test_chunks_leave_room_for_the_prefix_of_their_source(chunker: Chunker) -> N
         for span in spans:
             assert len(prefix + span.text_of(TEXT)) <= 100
             assert words_are_whole(TEXT, span.start, span.end)
+    (spans,) = chunker.split([Source("tea", prefix="x" * 99)])
+    assert len(spans) == 3
     assert len(next(chunker.split([replace(sources[0])]))) < len(next(chunker.split(sources[1:2])))
 
 

@@ -113,14 +113,25 @@ async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
 
 
 @pytest.mark.parametrize("error", [None, ValueError("it failed")])
-async def test_cancelling_what_ends_meanwhile_is_a_cancellation(error: Exception | None) -> None:
+@pytest.mark.parametrize("has_undo", [False, True])
+async def test_cancelling_what_ends_meanwhile_is_a_cancellation(
+    error: Exception | None, has_undo: bool
+) -> None:
     started, release = threading.Event(), threading.Event()
 
-    async def working() -> None:
+    def work() -> None:
         started.set()
         release.wait(10)
         if error:
             raise error
+
+    async def undo(_: None) -> None:
+        assert error is None
+
+    async def working() -> None:
+        if has_undo:
+            await Call(work, is_write=True, undo=undo)
+        work()
 
     task = asyncio.create_task(arun(working()))
     await asyncio.to_thread(started.wait, 10)

@@ -16,7 +16,13 @@ from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from rag_splitters.llama_index import SemanticNodeParser
-from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
+from rag_splitters.models import (
+    Embedder,
+    HashingEmbeddings,
+    ModelError,
+    chat_model,
+    describe_model,
+)
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
@@ -242,11 +248,13 @@ def test_embedder_gives_up(error: Exception, retries: int, calls: int) -> None:
     assert caught.value.__cause__ is error
 
 
-def test_embedder_leaves_retries_to_a_client_that_retries() -> None:
+@pytest.mark.parametrize(
+    "ask", [lambda model: Embedder(model).embed_each, lambda model: chat_model(model).ask]
+)
+def test_retries_are_left_to_a_client_that_retries(ask: Any) -> None:
     model = Flaky(99, RateLimitError("slow down"))
     model.max_retries = 2  # type: ignore[attr-defined]
-    with pytest.raises(ModelError):
-        Embedder(model).embed(["a"])
+    assert isinstance(ask(model)(["a"])[0], ModelError)
     assert model.calls == 1
 
 
@@ -298,6 +306,12 @@ def test_embedder_names_what_is_wrong_with_an_answer(name: str) -> None:
     places = [(0, 0), (0, 10), (1, 0), (1, 20), (1, 30)]
     with pytest.raises(ModelError, match=f"call 1 of 1.* text.*{message}"):
         embedder.embed(texts, places)
+
+
+def test_embedder_names_the_documents_of_a_call_that_failed() -> None:
+    embedder = Embedder(Flaky(99, ConnectionError("reset")), max_retries=0)
+    with pytest.raises(ModelError, match=r"call 1 of 1 \(2 texts of documents 3 to 8\)"):
+        embedder.embed(["a", "b"], [(3, 0), (8, 0)])
 
 
 def test_embedder_finds_the_text_that_a_model_gives_no_vector_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.applications import Starlette
 
+from rag_splitters.web.http import one_line
 from rag_splitters.web.server import run_server
 
 
@@ -33,3 +34,9 @@ def test_a_warning_says_what_other_machines_can_do(
         run_server(Starlette(), host, 0, name="it", extra="play", ready=stop, exposure=exposure)
     warnings = [f"everyone who can reach {addresses[0]} can {exposure}"] if warns else []
     assert caplog.messages == warnings
+
+
+def test_an_error_is_one_line_of_limited_length() -> None:
+    assert one_line(ValueError("too\n  long")) == "too long"
+    assert one_line(ValueError("a " * 400)) == "a " * 300 + " …"
+    assert one_line(ValueError()) == "ValueError"
