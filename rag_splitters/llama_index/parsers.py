@@ -15,7 +15,7 @@ from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.schema import BaseNode, Document
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import BaseModel
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
@@ -141,16 +141,11 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     @classmethod
     @override
-    def model_json_schema(
-        cls,
-        by_alias: bool | None = True,
-        ref_template: str = DEFAULT_REF_TEMPLATE,
-        schema_generator: type[GenerateJsonSchema] = _JsonSchema,
-        *args: Any,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the JSON schema; it allows anything for functions and other such objects."""
-        return super().model_json_schema(by_alias, ref_template, schema_generator, *args, **kwargs)
+        if len(args) < 3:
+            kwargs.setdefault("schema_generator", _JsonSchema)
+        return super().model_json_schema(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
         """Compare the parameters; each parser has a callback manager of its own."""

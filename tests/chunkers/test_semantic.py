@@ -229,6 +229,19 @@ def test_embedding_threshold_says_how_alike() -> None:
     assert [len(chunker.spans(text)) for chunker in (loose, tight, strict)] == [1, 2, 10]
 
 
+def test_least_size_and_similarity_are_enough() -> None:
+    def model(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if text[0] == "A" else [0.0, 1.0] for text in texts]
+
+    a, b = (f"{letter} river runs through the old town and into the sea." for letter in "AB")
+    for least, counts in ((len(a), [2, 1, 3]), (len(a) + 1, [2, 2, 2])):
+        chunker = ClusterChunker(embeddings=model, chunk_size=200, min_chunk_size=least)
+        chunks = chunker.chunk(f"{a} {a} {b} {a} {a} {a}")
+        assert [chunk.text.count("river") for chunk in chunks] == counts
+    joining = EmbeddingChunker(embeddings=model, similarity_threshold=0, min_chunk_size=0)
+    assert len(joining.spans(f"{a} {b}")) == 1
+
+
 def test_embedding_fragment_joins_the_closer_neighbour() -> None:
     parts = [distinct("a", 6), distinct("b", 6)]
     lone = "Aaaaa aaaaaa aaaaaaa qqqqqq wwwwwww eeeeeee rrrrrr."

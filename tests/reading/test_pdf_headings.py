@@ -55,7 +55,7 @@ REPORT: list[Row] = [
     *BODY,
     None,
     *BODY,
-    (16, "Outlook"),
+    (16, "What is next?"),
     *BODY,
 ]
 OUTLINE = [
@@ -63,7 +63,7 @@ OUTLINE = [
     (2, "Visitors"),
     (3, "Opening hours"),
     (2, "Repairs"),
-    (2, "Outlook"),
+    (2, "What is next?"),
 ]
 
 
@@ -193,11 +193,11 @@ def test_strategies_know_the_headings(report: Path) -> None:
         [title, "Visitors", "Opening hours"],
         [title, "Repairs"],
         [title, "Repairs"],
-        [title, "Outlook"],
+        [title, "What is next?"],
     ]
     assert all("outline" not in chunk.metadata for chunk in chunks)
     leaves = chunks_of(HierarchicalChunker(chunk_size=300), report)
-    assert [title, "Outlook"] in [leaf.metadata["headings"] for leaf in leaves]
+    assert [title, "What is next?"] in [leaf.metadata["headings"] for leaf in leaves]
     titled = chunks_of(TitledChunker(include_headings=True, chunker=RecursiveChunker()), report)
     assert titled[1].text.startswith(f"{title}\nRepairs")
     contexts = chunks_of(ContextualChunker(chunker=SentenceChunker(chunk_size=300)), report)
@@ -218,7 +218,7 @@ def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:
     )
     headings = [chunk.metadata.get("headings") for chunk in chunks_of(chunker, report)]
     assert headings[1] == [OUTLINE[0][1], "Visitors", "Opening hours"]
-    assert headings[-1] == ["Outlook"]
+    assert headings[-1] == ["What is next?"]
 
 
 @pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, ContentAwareChunker])

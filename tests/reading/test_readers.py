@@ -197,9 +197,10 @@ def test_running_heads_and_page_numbers_are_dropped(tmp_path: Path, head: str, f
         ["Figure 1\n" + PROSE],
         ["1 Introduction\n" + PROSE, "2 Method\n" + PROSE + ".", "3 Results\n" + PROSE + "!"],
         ["Results\n" + PROSE + sign for sign in "?!"],
+        ["Tea\n" * (sign < "d") + PROSE + sign for sign in "abcdefg"],
         ["1", "2", "3"],
     ],
-    ids=["one page", "numbered headings", "two equal headings", "nothing else"],
+    ids=["one page", "numbered headings", "two equal headings", "3 of 7", "nothing else"],
 )
 def test_text_that_is_no_running_head_stays(tmp_path: Path, pages: list[str]) -> None:
     assert cleaned(tmp_path, pages) == pages

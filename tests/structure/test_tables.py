@@ -14,6 +14,7 @@ import regex
 from hypothesis import given, strategies
 from markdown_it import MarkdownIt
 
+from rag_splitters import ContentAwareChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Chunk
@@ -539,3 +540,9 @@ def test_quotation_marks_in_a_header_of_html_stay_as_they_are() -> None:
     chunks = TableChunker(chunk_size=150, format="html").chunk(text)
     assert len(chunks) > 2
     assert all('| 5" pipe & "cap" |' in chunk.text for chunk in chunks)
+
+
+def test_text_after_a_table_that_fits_shares_its_chunk() -> None:
+    text = "tea,price per pound\n" + "green tea,three dollars\n" * 5 + "\nIt ends here."
+    chunker = ContentAwareChunker(chunk_size=60, length_function="words")
+    assert len(chunker.spans(text)) == 1
