@@ -139,6 +139,8 @@ def test_an_overlap_cuts_no_word_that_fits_without_it() -> None:
     link = "See the page. [link](http://example.org/a/b/c)"
     chunks = texts(RecursiveChunker(chunk_size=34, chunk_overlap=6), link)
     assert chunks == ["See the page.", "[link](http://example.org/a/b/c)"]
+    dots = RecursiveChunker(chunk_size=10, chunk_overlap=4, separators=["."])
+    assert texts(dots, "aaaa bbbb.Cccc") == ["aaaa bbbb.", "Cccc"]
     chunks = texts(RecursiveChunker(chunk_size=12, chunk_overlap=5), "0123456789abcdefghij end")
     assert chunks == ["0123456789ab", "89abcdefghij", "end"]
 

@@ -628,6 +628,9 @@ def test_index_remembers_its_sizes(docs: Path) -> None:
     assert stored("indexes/tea") == before
     run("index", "indexes/tea", "docs", "--child-size", "60")
     assert max(map(len, stored("indexes/tea").values())) <= 60
+    settings = Path("indexes/tea/settings.json").read_text()
+    refused("index", "indexes/tea", "docs", "--child-size", "70", "--embeddings", "hashing:32")
+    assert Path("indexes/tea/settings.json").read_text() == settings
     told = refused("index", "indexes/tea", "docs", "--parent-size", "50")
     assert told == "--child-size must not be above --parent-size (50), got 60"
     refused("index", "new", "docs", "--child-size", "300", "--parent-size", "200")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,10 @@ def test_the_retriever_can_be_made_of_stores_alone(tmp_path: Path) -> None:
     retriever.add_documents(FRONT.documents(PAGES))
     assert "n33" in retriever.retrieve(sentence(33))[0].text
     assert retriever.verify().is_sound
+
+
+def test_a_store_in_memory_keeps_what_json_lacks() -> None:
+    retriever = parent_document_retriever(docstore=SimpleKVStore())
+    document = Document(text="Amber fjord.", id_="a", metadata={"day": datetime.date(2026, 1, 1)})
+    retriever.add_documents([document])
+    assert retriever.get(["a"])[0].metadata == document.metadata

@@ -15,7 +15,7 @@ from langchain_text_splitters import CharacterTextSplitter
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.parent_child.budget import Budget, count_tokens, fit_results
-from rag_splitters.parent_child.passages import Hit, PassageBuilder
+from rag_splitters.parent_child.passages import Hit, PassageBuilder, split_at_parents
 from rag_splitters.parent_child.ranking import Ranking
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import read_matches
@@ -73,6 +73,10 @@ def test_passages_are_joined_of_children_that_touch(
         assert own, "no passage is empty"
         assert not own & places_taken, "no two passages share text"
         places_taken |= own
+        for part in split_at_parents(passage):
+            ends = [(max(hit.start, passage.start), hit.end) for hit in part.children]
+            assert part.start == min(start for start, _ in ends)
+            assert part.end == min(passage.end, max(end for _, end in ends))
     assert len(places_taken) <= max(room, len(passages) == 1 and len(places_taken))
     if not builder.is_full:
         for child in taken:

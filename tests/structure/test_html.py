@@ -262,6 +262,7 @@ def test_an_option_keeps_all_of_a_page() -> None:
             "| a | b |\n| --- | --- |\n| 1\\|2 | |",
         ),
         ("<table><tr><td>a<td>b</table>", "| a | b |"),
+        ("<table><tr><td><table><tr><td>a<td>b<tr><td>c<td>d</table>", "| a | b |\n| c | d |"),
         ("<table><tr><td>a<tr><td><h2>b</h2></table>", "a\n\nb"),
     ],
 )

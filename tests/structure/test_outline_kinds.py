@@ -101,6 +101,11 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["## 1. Tea", "### 1.1 Hot", "### 1.2. Iced", "## 2. Milk"],
     ),
     ("text", "3.7.1 Canonicalization\n\n   When in\n", ["#### 3.7.1 Canonicalization"]),
+    (
+        "text",
+        " " * 15 + "On the Green Tea of the Northern Mountains\n\nx\n",
+        ["## On the Green Tea of the Northern Mountains"],
+    ),
     ("text", "Hot, see\nsection 3.7.1. If not, see\nSection 4. It is\n", []),
     ("text", "       CRLF           = CR LF\n\nx\n\n       NAME    VALUE\n\nx\n", []),
     (
