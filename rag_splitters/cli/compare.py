@@ -86,9 +86,9 @@ def compare(
             raise FileError(
                 f"{html} cannot be written: name a file in a folder that exists and is yours"
             )
-        if os.path.realpath(html) in map(
-            os.path.realpath, [*paths, *([questions] * bool(questions))]
-        ):
+        if os.path.realpath(html) in [
+            os.path.realpath(each) for each in (*paths, questions) if each
+        ]:
             raise FileError(f"{html} is a file to read: write the report to another one")
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
