@@ -243,7 +243,10 @@ def build_parents(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
 
 
 def build_children(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
-    """Return the first k children with different texts; the others of a text are its matches."""
+    """Return the first k children with different texts; the others of a text are its matches.
+
+    Where a child stands in a rewritten parent is not known; the parent's positions bound its own.
+    """
     hits_of_texts: dict[str, list[Hit]] = {}
     for hit in hits:
         if len(hits_of_texts) == k and hit.child.text not in hits_of_texts:
@@ -253,7 +256,8 @@ def build_children(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
     for own in hits_of_texts.values():
         child = loader.restore(own[0].child)
         ours = {**_describe_matches(own), own[0].id_key: own[0].parent}
-        metadata = _with_keys(child.metadata, ours, loader.inherited(own[0]))
+        metadata = _positions(loader.parents[own[0].parent]) | child.metadata
+        metadata = _with_keys(metadata, ours, loader.inherited(own[0]))
         new_id = own[0].child.metadata.get(REPRESENTS_KEY, child.id)
         results.append(Entry(child.text, metadata, new_id))
     return results
@@ -273,8 +277,8 @@ def build_passages(loader: Loader, passages: Sequence[Passage]) -> list[Entry]:
         metadata.pop("chunk_index", None)
         if best.space[0] == SOURCE_KEY:
             metadata |= {"start_index": passage.start, "end_index": passage.end}
-        elif parent.span is not None:
-            metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
+        else:
+            metadata |= _positions(parent)
         metadata |= merged_places([hit.child.metadata for hit in passage.children])
         ours: dict[str, Any] = {best.id_key: best.parent}
         if len(names) > 1:
@@ -287,6 +291,11 @@ def build_passages(loader: Loader, passages: Sequence[Passage]) -> list[Entry]:
         new_id = chunk_id(best.parent, passage.start, passage.end, text)
         results.append(Entry(text, metadata, new_id))
     return results
+
+
+def _positions(parent: Entry) -> dict[str, int]:
+    """Return the metadata that say where a parent stands in its document, if that is known."""
+    return dict(zip(("start_index", "end_index"), parent.span or (), strict=False))
 
 
 def _with_keys(

@@ -15,6 +15,7 @@ from langchain_text_splitters import CharacterTextSplitter
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.parent_child.budget import Budget, count_tokens, fit_results
+from rag_splitters.parent_child.options import Retrieve
 from rag_splitters.parent_child.passages import Hit, PassageBuilder, split_at_parents
 from rag_splitters.parent_child.ranking import Ranking
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
@@ -178,7 +179,8 @@ def test_a_passage_tells_its_headings_and_pages(front: FrontEnd) -> None:
     assert result.text == text[result.start : result.end]
 
 
-def test_a_passage_of_a_rewritten_parent_is_a_slice_of_it() -> None:
+@pytest.mark.parametrize("retrieve", ["passages", "children"])
+def test_a_result_from_a_rewritten_parent_is_a_slice_of_it(retrieve: Retrieve) -> None:
     page = f"<html><body><p>{' '.join(sentence(n) for n in range(30))}</p></body></html>"
     retriever = parent_document_retriever(
         [Document(page_content=page, metadata={"source": "a.html"}, id="a")],
@@ -187,12 +189,14 @@ def test_a_passage_of_a_rewritten_parent_is_a_slice_of_it() -> None:
         ),
         child_splitter=langchain.SentenceTextSplitter(chunk_size=60, length_function="characters"),
         max_tokens=60,
+        retrieve=retrieve,
     )
     for result in retriever.invoke(sentence(7)):
         (parent,) = retriever.get([result.metadata["parent_id"]])
         assert result.page_content in parent.page_content
         assert len(result.page_content) < len(parent.page_content)
-        assert result.metadata["start_index"] == parent.metadata["start_index"]
+        for key in ("start_index", "end_index"):
+            assert result.metadata[key] == parent.metadata[key]
 
 
 def test_children_of_other_splitters_give_their_whole_parent() -> None:
