@@ -79,6 +79,12 @@ class _Commands(TyperGroup):
             )
         return super().parse_args(ctx, args)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the first argument names."""
+        if args[0] not in self.commands:
+            raise InputError(f"unknown command {args[0]!r}: choose {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     cls=_Commands,

@@ -389,7 +389,7 @@ def test_the_shell_completes_commands_and_strategies() -> None:
             [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
             "chunk_size is given twice",
         ),
-        (["splt"], "No such command 'splt'"),
+        (["splt"], "unknown command 'splt': choose demo, split, "),
         (["split", ""], "an argument is empty"),
         (["index", "idx", "", "--sync"], "an argument is empty"),
         (["split", "no\x1b[31m.txt"], "no\N{REPLACEMENT CHARACTER}[31m.txt: no such file"),
