@@ -980,6 +980,7 @@ def test_a_file_that_holds_no_tokenizer_gives_one_line(folder: Path) -> None:
     assert told.startswith("length_function: t.json holds no tokenizer: EOF while parsing")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no sh")
 @pytest.mark.parametrize(
     ("command", "status", "told"),

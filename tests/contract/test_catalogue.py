@@ -94,6 +94,7 @@ def loaded_by(*steps: str) -> list[list[str]]:
     return [line.split() for line in output.splitlines()]
 
 
+@pytest.mark.slow
 def test_strategies_need_only_what_the_page_installs() -> None:
     """`docs/start/python.md` says what to install where the frameworks have no room."""
     page = (PACKAGE.parent / "docs" / "start" / "python.md").read_text(encoding="utf-8")
@@ -165,6 +166,7 @@ IN_TURN: list[tuple[str, tuple[str, ...]]] = [
 """Code, and how the names of modules begin that it must not load, nor what stands before it."""
 
 
+@pytest.mark.slow
 def test_imports_are_light_and_leave_out_the_other_framework() -> None:
     loaded = loaded_by(*(step for step, _ in IN_TURN))
     for (step, forbidden), modules in zip(IN_TURN, loaded, strict=True):

@@ -105,6 +105,7 @@ def refused(kind: Any, values: dict[str, Any]) -> str:
 # Attacks
 
 
+@pytest.mark.slow
 @every_strategy
 def test_name_of_a_function_in_any_field_runs_nothing(name: str) -> None:
     for kind in classes(name)[1:]:

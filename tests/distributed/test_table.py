@@ -67,6 +67,7 @@ fewer = settings(max_examples=6)
 # The same as the front ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", CASES)
 @fewer
 @given(documents=documents, batch_size=st.integers(1, 5), cut=st.integers(0, 4))

@@ -202,6 +202,7 @@ def writes_or_tells(prompt: str) -> str:
     return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
 
 
+@pytest.mark.slow
 def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
     """From the documents to the figures, through a real retriever; and again for nothing."""
     documents = sample_texts()

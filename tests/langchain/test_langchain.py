@@ -142,6 +142,7 @@ def test_headings_are_shared_with_nobody() -> None:
     assert [d.metadata["headings"] for d in documents[1:]] == before
 
 
+@pytest.mark.slow
 def test_ids_are_the_same_in_another_process() -> None:
     """Also with sets in the metadata, whose order is another one in each process."""
     texts, metadatas = [STORY, STORY], [{"a": ["b"]}, {}]

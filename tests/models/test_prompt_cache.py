@@ -226,6 +226,7 @@ def anthropic() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("framework", ["langchain_anthropic", "llama_index.llms.anthropic"])
 def test_real_clients_send_the_mark(

@@ -241,6 +241,7 @@ def test_a_passage_inside_a_table_begins_with_its_header(front: FrontEnd) -> Non
 # The same text once
 
 
+@pytest.mark.slow
 @in_turn(
     "kind, retrieve",
     [

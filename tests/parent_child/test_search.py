@@ -69,6 +69,7 @@ def assert_exact(results: Sequence[Result]) -> None:
         assert result.text == TEXTS[result.metadata["source"]][result.start : result.end]
 
 
+@pytest.mark.slow
 @in_turn("retrieve, kind", product(["passages", "parents", "children"], get_args(SearchType)))
 def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrieve: str) -> None:
     options = {"search_type": kind, "retrieve": retrieve, "search_kwargs": {"score_threshold": -9}}
@@ -553,6 +554,7 @@ def test_hybrid_looks_past_what_a_filter_refuses(front: FrontEnd) -> None:
     assert any("valve" in result.text for result in results)
 
 
+@pytest.mark.slow
 @in_turn(
     "question",
     [

@@ -184,6 +184,7 @@ def test_store_is_refused_after_a_fork(place: tuple[str, str]) -> None:
     assert started(FORK, place).wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["", "store.mset([('key', 1)])"])
 def test_program_that_leaves_a_store_open_ends_in_silence(place: tuple[str, str], use: str) -> None:
     process = started(use, place, stderr=subprocess.PIPE)

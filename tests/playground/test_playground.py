@@ -826,6 +826,7 @@ def _delivered(node: Any) -> str:
     return f"{context}\n\n{node.text}" if context else str(node.text)
 
 
+@pytest.mark.slow
 @every_strategy
 @pytest.mark.parametrize("front_end", ["langchain", "llama_index", "python"])
 def test_code_makes_the_chunks_that_are_shown(
@@ -857,6 +858,7 @@ def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
     assert f" = {CATALOGUE[name].__name__}({wanted})\n" in plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*required_models(kind)}],
@@ -914,6 +916,7 @@ def test_app_is_made_at_first_use() -> None:
         rag_splitters.playground.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_play_serves_files_and_ends_on_an_interrupt(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("# Mine\n\nA text.", encoding="utf-8")
     command = [sys.executable, "-m", "rag_splitters", "play", "mine.md", "--port", "0", "--no-open"]
@@ -931,6 +934,7 @@ def test_play_serves_files_and_ends_on_an_interrupt(tmp_path: Path) -> None:
         process.wait()
 
 
+@pytest.mark.slow
 def test_an_interrupt_does_not_wait_for_a_text_that_is_being_cut(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("One. Two. " * 100_000, encoding="utf-8")
     command = [sys.executable, "-m", "rag_splitters", "play", "mine.md", "--port", "0", "--no-open"]

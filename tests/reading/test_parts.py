@@ -119,6 +119,7 @@ def test_split_cuts_a_huge_file_in_parts() -> None:
     assert rows[-1]["metadata"]["line_end"] == 180
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--sync",)])
 def test_index_writes_only_the_last_part_when_a_log_grows(flags: tuple[str, ...]) -> None:
     log = Path("app.log")

@@ -192,6 +192,7 @@ hostile = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings().max_examples)
 @given(text=hostile, times=st.integers(1, 3))
 @example(text="One." + " " * 1000 + "Two.\n" + "\n" * 1000 + "three", times=2)

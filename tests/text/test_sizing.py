@@ -413,6 +413,7 @@ def test_encoding_without_a_file_says_what_to_do(
         RecursiveChunker(length_function=f"tokens:{name}").chunk("text")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "gpt-4o", "gpt-4", "o200k_harmony"])
 def test_bundled_encoding_is_loaded_offline(name: str) -> None:
@@ -422,6 +423,7 @@ def test_bundled_encoding_is_loaded_offline(name: str) -> None:
     assert tiktoken.load.read_file is reader
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"])
 def test_own_cache_folder_is_used_and_no_other(
@@ -447,6 +449,7 @@ def test_tokens_need_no_llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
         load_encoding("o200k_base")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", [*ENCODINGS, "o200k_harmony"])
 def test_encodings_are_those_of_tiktoken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

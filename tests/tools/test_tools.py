@@ -288,6 +288,7 @@ def test_errors_say_what_to_do(name: str, arguments: dict[str, Any], says: str, 
     assert says in ask(name, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [r"(?:e|e)+b", r"^(e|ee)+$"])
 async def test_pattern_cannot_hang_the_server(
     pattern: str,
@@ -363,6 +364,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(LINES, BREAKS, st.sampled_from(["a", "b c", "茶", "é", "ab"]))
 @example(["a", "", "a"], "\r", "a")
@@ -400,6 +402,7 @@ def test_numbers_of_lines_are_those_of_the_file(
                 assert f"line {number} (" in answer
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(
     st.lists(st.text(max_size=400), min_size=1, max_size=4),
