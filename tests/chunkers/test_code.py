@@ -253,6 +253,7 @@ def test_tokens_are_measured_with_the_indentation() -> None:
         assert all(chunker.fits(span.text_of(text)) for span in chunker.spans(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["(", "{", "function a(){", "x", "\n", "a(b, c);\n", "if (a) {\n", "/** b */\nclass A {}\n"],

@@ -919,6 +919,7 @@ def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -
 # --- as a process --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
 @pytest.mark.parametrize(
     ("program", "module", "args"),

@@ -125,6 +125,7 @@ def test_name_of_a_function_in_any_field_runs_nothing(name: str) -> None:
                     assert getattr(built, field) in (attack, tuple(attack)) or field == "cache"
 
 
+@pytest.mark.slow
 @every_strategy
 def test_nested_strategy_of_another_name_is_refused(name: str, marker: Path) -> None:
     for kind in classes(name)[1:]:

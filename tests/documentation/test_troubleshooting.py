@@ -210,6 +210,7 @@ RAISED: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", RAISED)
 def test_message_is_raised(message: str) -> None:
     assert message in MESSAGES

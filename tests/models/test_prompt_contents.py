@@ -49,6 +49,7 @@ CHUNKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHUNKERS)
 def test_every_prompt_names_the_document_and_the_section(name: str) -> None:
     prompts = contents(prompts_of(lambda llm: CHUNKERS[name](llm).chunk(DOCUMENT)))

@@ -210,6 +210,7 @@ def test_hybrid_search_reads_the_best_children_alone(
         assert len(read) == len(set(read)) <= most
 
 
+@pytest.mark.slow
 def test_hybrid_search_finds_what_reading_everything_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -297,6 +297,7 @@ def test_parts_that_are_cut_out_of_a_text_give_it_back(
     assert join_parts(rest, [(start, text[start:end]) for start, end in spans]) == text
 
 
+@pytest.mark.slow
 @every_front_end
 @pytest.mark.parametrize("parent_size", [300, None])
 def test_the_docstore_holds_each_text_once(

@@ -338,6 +338,7 @@ def test_damaged_rows_are_named_and_repaired(
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
 
 
+@pytest.mark.slow
 @in_turn("damage", DAMAGES.values())
 def test_a_damaged_revision_is_named_and_repaired(
     front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path

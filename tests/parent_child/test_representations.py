@@ -185,6 +185,7 @@ def test_citations_quote_the_document() -> None:
         assert "zebra" not in str(citation)
 
 
+@pytest.mark.slow
 @every_front_end
 @pytest.mark.parametrize("smoothing", [0.0, 0.6])
 def test_neighbours_neither_lend_to_nor_mix_with_representations(

@@ -120,6 +120,7 @@ def test_embedding_holds_nobody_up(front: FrontEnd, open_index: Open) -> None:
     assert_sound(front, first)
 
 
+@pytest.mark.slow
 @every_front_end
 def test_retrievers_of_one_process_write_the_same_document(
     front: FrontEnd, open_index: Open

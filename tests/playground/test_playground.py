@@ -682,6 +682,7 @@ def test_a_pasted_text_is_kept_under_a_key_that_nobody_can_guess(client: TestCli
 # Long texts
 
 
+@pytest.mark.slow
 def test_a_long_text_is_drawn_in_parts_that_follow_each_other() -> None:
     long = "".join(f"Sentence {n} has a 😀 in it. \n" for n in range(5_000))
     with TestClient(create_app({"long": long}), base_url=HERE) as client:

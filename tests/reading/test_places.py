@@ -55,6 +55,7 @@ def text_in(path: Path, boxes: Sequence[Box]) -> str:
         )
 
 
+@pytest.mark.slow
 def test_text_inside_the_boxes_is_the_text_of_the_chunk(pdf: Path) -> None:
     (source,) = read_file(pdf)
     chunks = RecursiveChunker(chunk_size=700).chunk(source.text, metadata=source.metadata)

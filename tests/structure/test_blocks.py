@@ -353,6 +353,7 @@ PATHOLOGICAL = [
 ]
 
 
+@pytest.mark.slow
 def test_work_grows_linearly() -> None:
     """Four times the text takes no more than six times the function calls."""
     for kind, piece in PATHOLOGICAL:

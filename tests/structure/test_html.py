@@ -341,6 +341,7 @@ PATHOLOGICAL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PATHOLOGICAL)
 def test_work_grows_linearly(piece: str) -> None:
     """Counts the calls: four times the text, no more than six times the work and the output."""

@@ -133,6 +133,7 @@ def test_broken_xml_has_positions_and_sizes(text: str, size: int) -> None:
         position = block.end
 
 
+@pytest.mark.slow
 def test_work_grows_linearly() -> None:
     for piece in (*PIECES, "<s><title>t</title>", "<x><v>1</v></x>", "<!DOCTYPE ["):
         few, many = (count_calls(partial(xml_page, "<r>" + n * piece)) for n in (100, 400))
