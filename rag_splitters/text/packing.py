@@ -144,11 +144,12 @@ class _Packer:
         start, end = (last.start, last.end) if last else (begin, begin)
         while begin < text_end:
             if self.repeats and start < end and begin not in self.apart:
-                start, cut = self.next_chunk(start, end, begin)
+                first, cut = self.next_chunk(start, end, begin)
             else:
-                start, cut = begin, self.cut_alone(begin)[0]
-            end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
-            if trim or not text[start:end].isspace():
+                first, cut = begin, self.cut_alone(begin)[0]
+            if trim or not text[begin:cut].isspace():
+                start = first
+                end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
                 pieces.append((start, begin, end))
             begin = self.next_begin(cut)
         return pieces

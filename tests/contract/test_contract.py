@@ -53,6 +53,8 @@ VIOLATIONS = (
     "aaaaaaaa# Heading\nLongerword 0",
     "a# Heading\n- item\naa$x$",
     "a# Heading\n- item\n  aé",
+    "aa他说。a\r\n\r\n\r\n\r\n\r\n\r\n",
+    "aa他说。a\n\n\n\n\n\n\n\n\n\n\n\nb",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
