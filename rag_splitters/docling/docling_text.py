@@ -25,7 +25,7 @@ from docling_core.types.doc.document import (
 from rag_splitters.errors import InputTypeError
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source
-from rag_splitters.structure.stored_outline import Heading
+from rag_splitters.structure.block import Block
 
 _PAGE_BREAK = "\f"
 _LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
@@ -66,7 +66,7 @@ class DoclingText:
 
     text: str = ""
     items: list[ItemRange] = field(default_factory=list)
-    headings: list[Heading] = field(default_factory=list)
+    headings: list[Block] = field(default_factory=list)
     pages: tuple[int, int] | None = None
 
     @classmethod
@@ -106,7 +106,7 @@ class DoclingText:
 
     def _add_heading(self, node: TitleItem | SectionHeaderItem, start: int, end: int) -> None:
         level = 1 if isinstance(node, TitleItem) else node.level + 1
-        self.headings.append(Heading(start, end, level, " ".join(node.text.split())))
+        self.headings.append(Block("heading", start, end, level, " ".join(node.text.split())))
 
     def _with_breaks(
         self, text: str, starts: list[int], items: Sequence[DocItem]
@@ -167,7 +167,7 @@ def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None =
         raise InputTypeError(f"document must be a DoclingDocument, got {describe_value(document)}")
     whole = DoclingText.of(document)
     name = document.origin.filename if document.origin else document.name
-    title = next((each.text for each in whole.headings if each.level == 1), None)
+    title = next((each.title for each in whole.headings if each.level == 1), None)
     details: dict[str, Any] = {"source": name, "mimetype": "text/markdown"}
     if title:
         details["title"] = title

@@ -48,7 +48,7 @@ def heading_contexts(
             path.pop()
         first = outline.headings[0] if outline.headings and not title else None
         if first is not None and not span.start <= first.start < span.end:
-            path = [first.text, *(each for each in path if each != first.text)]
+            path = [first.title, *(each for each in path if each != first.title)]
         elif title:
             path = [title, *(each for each in path if each != title)]
         yield " > ".join(map(_short, path))

@@ -8,14 +8,15 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.office import check_archive, damaged_file, markdown_table
+from rag_splitters.structure.block import Block
 from rag_splitters.structure.html.text import plain_page
-from rag_splitters.structure.stored_outline import Heading
 
 _PAGES = ("application/xhtml+xml", "text/html")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
@@ -25,7 +26,7 @@ _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
 _FIRST_DAY = datetime(1899, 12, 30)
 
 
-def read_epub(data: bytes, name: str) -> tuple[str, list[Heading], str]:
+def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
     """Read a book as text: its chapters in their order, without tags and images.
 
     Parameters:
@@ -48,12 +49,12 @@ def read_epub(data: bytes, name: str) -> tuple[str, list[Heading], str]:
     except Exception as error:  # damaged archives raise many kinds of errors
         raise damaged_file(name, "EPUB", error) from error
     parts: list[str] = []
-    headings: list[Heading] = []
+    headings: list[Block] = []
     length = 0
     for page in map(plain_page, chapters):
         if page.text:
             headings += [
-                Heading(length + each.start, length + each.end, each.level, each.title)
+                replace(each, start=length + each.start, end=length + each.end)
                 for each in page.blocks
                 if each.kind == "heading" and each.title
             ]

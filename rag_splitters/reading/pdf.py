@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from itertools import accumulate, islice
@@ -29,8 +30,8 @@ from rag_splitters.reading.pdf_tables import (
     with_tables,
 )
 from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
+from rag_splitters.structure.block import Block
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.stored_outline import Heading
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Layout(NamedTuple):
     is_slides: bool = False
 
 
-def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
+def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
     """Return the text of a PDF, with a line break and a form feed between pages, and its headings.
 
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
@@ -140,7 +141,7 @@ def _has_text(page: Sequence[Line]) -> bool:
     return any(line.text.strip() for line in page)
 
 
-def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Heading]:
+def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Block]:
     """Return the headings, by their positions in the text."""
     places: list[int] = []
     for page, first, last, _ in headings:
@@ -150,14 +151,14 @@ def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Hea
         places += [begin + len(text) - len(text.lstrip()), begin + len(text)]
     ends = moved(places, layout.edits)
     placed = [
-        Heading(start, end, heading.level, " ".join(layout.text[start:end].split()))
+        Block("heading", start, end, heading.level, " ".join(layout.text[start:end].split()))
         for heading, start, end in zip(headings, ends, ends, strict=True)
         if start < end
     ]
     return _with_numbered_lines(layout.text, placed)
 
 
-def _with_numbered_lines(text: str, headings: list[Heading]) -> list[Heading]:
+def _with_numbered_lines(text: str, headings: list[Block]) -> list[Block]:
     """Add numbered lines to a few headings, which are probably those of a title page."""
     if not 0 < len(headings) < _FEWEST:
         return headings
@@ -169,8 +170,8 @@ def _with_numbered_lines(text: str, headings: list[Heading]) -> list[Heading]:
     ]
     deepest = max(heading.level for heading in headings)
     outermost = min((heading.level for heading in others), default=1)
-    below = [each._replace(level=each.level + deepest + 1 - outermost) for each in others]
-    return sorted([*headings, *below])
+    below = [replace(each, level=each.level + deepest + 1 - outermost) for each in others]
+    return sorted([*headings, *below], key=lambda heading: heading.start)
 
 
 def _read_page(page: Any, raw: Any) -> tuple[list[Line], _Geometry | None]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from rag_splitters.structure.block import nesting
-from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
+from rag_splitters.structure.block import Block, nesting
+from rag_splitters.structure.blocks import Format, detect_format, read_headings
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
-from rag_splitters.structure.stored_outline import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters
@@ -31,7 +31,7 @@ class Outline:
     ('Tea', ('Tea', 'Green'))
     """
 
-    def __init__(self, text: str, headings: Sequence[Heading]) -> None:
+    def __init__(self, text: str, headings: Sequence[Block]) -> None:
         self.headings = headings
         self._starts = [heading.start for heading in headings]
         self._parents, stops = nesting([heading.level for heading in headings])
@@ -41,7 +41,7 @@ class Outline:
         self._nested: list[bool] = []  # whether it is right below its parent
         for index, (heading, parent) in enumerate(zip(headings, self._parents, strict=True)):
             above = self.paths[parent] if parent >= 0 else ()
-            self.paths.append((*above, heading.text))
+            self.paths.append((*above, heading.title))
             is_deeper = parent >= 0 and parent == index - 1
             self._nested.append(
                 is_deeper and skip_space(text, headings[parent].end) >= heading.start
@@ -79,7 +79,7 @@ class Outline:
     @property
     def title(self) -> str:
         """The text of the first heading, or "" if there is none."""
-        return self.headings[0].text if self.headings else ""
+        return self.headings[0].title if self.headings else ""
 
     def above(self, position: int, end: int | None = None) -> tuple[str, ...]:
         """Return the texts of the headings above `position`, the outermost first.
@@ -129,16 +129,14 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
     return Outline.of(text, text_format, metadata=metadata).title
 
 
-def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
+def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the headings among the blocks, and those inside an HTML block of Markdown."""
     for block in blocks:
-        if block.kind == "heading" and block.title:
-            yield Heading(block.start, block.end, block.level, _heading_text(block.title))
-        elif block.kind == "html" and text.find("<", block.start, block.end) >= 0:
-            for inner in html_blocks(parse_html(text, block.start, block.end)):
-                if inner.kind == "heading" and inner.title:
-                    title = _heading_text(inner.title)
-                    yield Heading(inner.start, inner.end, inner.level, title)
+        is_html = block.kind == "html"
+        inside = html_blocks(parse_html(text, block.start, block.end)) if is_html else [block]
+        for each in inside:
+            if each.kind == "heading" and each.title:
+                yield replace(each, title=_heading_text(each.title))
 
 
 def _heading_text(title: str) -> str:

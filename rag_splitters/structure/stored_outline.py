@@ -7,8 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.origin import ORIGIN, has_origin
 
@@ -18,46 +19,30 @@ OUTLINE = "outline"
 _Row = tuple[int, int, str]
 
 
-class Heading(NamedTuple):
-    """A heading of a text.
-
-    Parameters:
-        start: offset of its first code point.
-        end: offset after its last one, an underline included.
-        level: 1 for the outermost.
-        text: its text in one line, without marks, tags, ids and signs for links.
-    """
-
-    start: int
-    end: int
-    level: int
-    text: str
-
-
-def write_outline(text: str, headings: Iterable[Heading]) -> dict[str, str]:
+def write_outline(text: str, headings: Iterable[Block]) -> dict[str, str]:
     """Return metadata with the outline of a text; empty if it has no headings.
 
-    >>> write_outline("Tea\\nHot.", [Heading(0, 3, 1, "Tea")])
+    >>> write_outline("Tea\\nHot.", [Block("heading", 0, 3, 1, "Tea")])
     {'outline': '[[1, 0, "Tea"]]'}
     """
     rows = [(each.level, each.start, _line(text[each.start : each.end])) for each in headings]
     return {OUTLINE: json.dumps(rows, ensure_ascii=False)} if rows else {}
 
 
-def stored_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Heading]:
+def stored_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Block]:
     """Return the headings in the metadata; none if the text has other words there.
 
-    >>> stored_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].text
+    >>> stored_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].title
     'Tea'
     >>> stored_headings("Milk\\nCold.", {"outline": '[[1, 0, "Tea"]]'})
     []
     """
-    headings: list[Heading] = []
+    headings: list[Block] = []
     for level, start, title in _rows_in(metadata):
         end = start + len(title)
         if _line(text[start:end]) != title:
             return []
-        headings.append(Heading(start, end, level, " ".join(title.split())))
+        headings.append(Block("heading", start, end, level, " ".join(title.split())))
     return headings
 
 

@@ -344,7 +344,7 @@ def _heading_rows(document: Entry) -> list[str]:
     """Return a row for a document, and one for each heading with the size of its section."""
     outline = Outline.of(document.text, metadata=document.metadata)
     rows = [
-        f"{'  ' * len(path)}{heading.text} ({_size(document, heading.start, end)})"
+        f"{'  ' * len(path)}{heading.title} ({_size(document, heading.start, end)})"
         for heading, path, end in zip(
             outline.headings, outline.paths, outline.section_ends, strict=True
         )

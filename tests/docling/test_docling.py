@@ -140,7 +140,7 @@ def test_each_item_stands_where_the_text_says(trams: DoclingDocument) -> None:
         assert own.replace("\f", " ") in part, each.item.self_ref
     starts = [each.start for each in whole.items]
     assert starts == sorted(starts)
-    assert [(each.level, each.text) for each in whole.headings] == [(1, "Trams"), (2, "Lines")]
+    assert [(each.level, each.title) for each in whole.headings] == [(1, "Trams"), (2, "Lines")]
     headings = [whole.text[each.start : each.end].strip() for each in whole.headings]
     assert headings == ["# Trams", "## Lines"]
     assert {each.item.self_ref for each in whole.items} == {

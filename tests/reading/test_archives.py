@@ -62,7 +62,7 @@ def test_chapters_of_a_book_are_in_order_with_headings(tmp_path: Path) -> None:
     assert source.text == "Green\n\nCool the water.\n\nBlack\n\nIt is strong."
     assert source.metadata["title"] == "On tea"
     headings = Outline.of(source.text, metadata=source.metadata).headings
-    assert [each.text for each in headings] == ["Green", "Black"]
+    assert [each.title for each in headings] == ["Green", "Black"]
     (document,) = FileLoader(path).load()
     (node,) = FileReader().load_data(path)
     assert document.page_content == node.text == source.text

@@ -123,7 +123,7 @@ def test_slide_without_a_title_has_its_number_as_title() -> None:
     output = io.BytesIO()
     presentation.save(output)
     (source,) = read_bytes(output.getvalue(), "tea.pptx")
-    assert [heading.text for heading in Outline.of(source.text).headings] == ["Slide 1", "Slide 2"]
+    assert [heading.title for heading in Outline.of(source.text).headings] == ["Slide 1", "Slide 2"]
 
 
 @pytest.mark.parametrize("suffix", ["docx", "pptx"])

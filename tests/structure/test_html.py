@@ -272,10 +272,10 @@ def test_plain_text(text: str, plain: str) -> None:
 
 def test_headings_have_no_marks_and_menus_have_no_headings() -> None:
     outline = Outline.of(page("docutils_tool.html"))
-    assert [heading.text for heading in outline.headings] == [
+    assert [heading.title for heading in outline.headings] == [
         "Inside A Docutils Command-Line Front-End Tool"
     ]
-    titles = [heading.text for heading in Outline.of(page("router_help.html")).headings]
+    titles = [heading.title for heading in Outline.of(page("router_help.html")).headings]
     assert titles[:2] == ["Setting up your Brook 4 router", "Before you begin"]
     assert "In this section" not in titles
 

@@ -18,14 +18,14 @@ from rag_splitters import (
     TableChunker,
     TitledChunker,
 )
-from rag_splitters.structure.blocks import detect_format, read_blocks, read_headings
-from rag_splitters.structure.outline import Heading, Outline, title_of
+from rag_splitters.structure.blocks import Block, detect_format, read_blocks, read_headings
+from rag_splitters.structure.outline import Outline, title_of
 
 ROOT = Path(__file__).parents[2]
 
 
 def texts(text: str, **options: Any) -> list[str]:
-    return [heading.text for heading in Outline.of(text, **options).headings]
+    return [heading.title for heading in Outline.of(text, **options).headings]
 
 
 # What is a heading
@@ -53,7 +53,7 @@ def texts(text: str, **options: Any) -> list[str]:
 def test_headings_have_positions_levels_and_plain_texts(
     text: str, expected: list[tuple[int, int, int, str]]
 ) -> None:
-    assert list(Outline.of(text).headings) == [Heading(*each) for each in expected]
+    assert list(Outline.of(text).headings) == [Block("heading", *each) for each in expected]
 
 
 @given(st.text(st.sampled_from("a1 \t\n\r\f\x00\u2028-=#<>h/!*_|+.`\ufeff"), max_size=40))
@@ -197,7 +197,7 @@ def block_headings(text: str) -> list[tuple[int, int, str]]:
 
 def outline_headings(text: str) -> list[tuple[int, int, str]]:
     outline = Outline.of(text, "markdown")
-    return [(heading.start, heading.level, heading.text) for heading in outline.headings]
+    return [(heading.start, heading.level, heading.title) for heading in outline.headings]
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))

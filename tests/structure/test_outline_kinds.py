@@ -18,7 +18,7 @@ GOLD = json.loads((DOCUMENTS / "gold.json").read_text(encoding="utf-8"))
 
 def shown(text: str, format: TextFormat) -> list[str]:
     """Each heading after one sign for each level."""
-    return [f"{'#' * each.level} {each.text}" for each in Outline.of(text, format).headings]
+    return [f"{'#' * each.level} {each.title}" for each in Outline.of(text, format).headings]
 
 
 CASES: list[tuple[TextFormat, str, list[str]]] = [
@@ -230,9 +230,9 @@ def test_code_formulas_and_tables_are_blocks() -> None:
 def test_long_headings_are_cut_at_a_word() -> None:
     text = "# " + "tea and milk, " * 40 + "\n\n# " + "茶" * 300
     first, second = Outline.of(text).headings
-    assert len(first.text) <= 120
-    assert first.text.endswith(("tea…", "and…", "milk…"))
-    assert second.text == "茶" * 119 + "…"
+    assert len(first.title) <= 120
+    assert first.title.endswith(("tea…", "and…", "milk…"))
+    assert second.title == "茶" * 119 + "…"
     assert first.end - first.start > 500
 
 

@@ -53,8 +53,8 @@ def test_sections_lists_code_and_tables_of_docbook() -> None:
         "Code\n\nif hot:\n    wait()\n\n"
         "| tea | price |\n| --- | --- |\n| a\\|b | 4 |"
     )
-    headings = Outline.of(DOCBOOK).headings
-    assert [(each.level, each.text) for each in headings] == [(1, "Tea"), (2, "Green"), (3, "Code")]
+    headings = [(each.level, each.title) for each in Outline.of(DOCBOOK).headings]
+    assert headings == [(1, "Tea"), (2, "Green"), (3, "Code")]
     assert "&secret;" in page.text  # nothing was opened
 
 

@@ -99,9 +99,7 @@ def read_headings(
     Parameters: those of `read_blocks`; `format` is not "auto".
     """
     if format == "text":
-        outline = stored_headings(text, metadata)
-        blocks = [Block("heading", each.start, each.end, each.level, each.text) for each in outline]
-        return blocks or plain_headings(text, keywords)
+        return stored_headings(text, metadata) or plain_headings(text, keywords)
     if format in MARKUP:
         parts = with_anchors(text, marked_parts(text, format))
         return [block for block in parts if block.kind == "heading"]
