@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from itertools import groupby
 
@@ -62,11 +63,10 @@ class _Roles:
         for each in source.elements[1:]:
             self._children[each.parent.index if each.parent else 0].append(each)
         self._with_text: set[int] = set()
-        self._counts = [0]  # of the texts behind each tag
+        self._texts: list[int] = []  # where there is text behind a tag
         for tag, end in zip(source.tags, [*source.tag_starts[1:], source.end], strict=False):
-            is_shown = bool(self._text[tag.end : end].strip())
-            self._counts.append(self._counts[-1] + is_shown)
-            if is_shown:
+            if self._text[tag.end : end].strip():
+                self._texts.append(tag.end)
                 self._with_text.add(tag.element.index)
         self._has_titles = any(self._title(each) for each in source.elements)
         self._names: dict[int, str] = {}
@@ -146,7 +146,8 @@ class _Roles:
 
     def _shows(self, element: Element) -> bool:
         """Whether an element has text."""
-        return self._counts[max(element.last, element.first)] > self._counts[element.first]
+        index = bisect_left(self._texts, element.inner_start)
+        return index < len(self._texts) and self._texts[index] < element.inner_end
 
     def _title(self, element: Element) -> Element | None:
         """Return the title of a section, which may stand in the section's description."""

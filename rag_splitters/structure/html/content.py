@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import NamedTuple
+from typing import TypeAlias
 
 from rag_splitters.structure.html.tags import without_tags
 from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, Element, Tag, Tree, parse_html
@@ -48,16 +47,11 @@ _LINKS_IN_MENU = 0.6  # share of the characters of a menu that are in links
 _MOST_AROUND_BUTTON = 8  # elements between a heading and the button in it
 
 
-class _Part(NamedTuple):
-    """A part of a page: an element, or what is between two elements."""
+_Part: TypeAlias = tuple[str, Element]
+"""An element with its role."""
 
-    first: int
-    last: int
-    start: int
-    end: int
-    name: str
-    role: str = ""
-    element: Element | None = None
+_Gap: TypeAlias = tuple[int, int, str]
+"""The start, the end and the name of a part of a page that is dropped."""
 
 
 def read_page(text: str, main_content_only: bool = True) -> Tree:
@@ -86,17 +80,17 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
     """
     tree = parse_html(text)
     parts = [
-        _Part(each.first, each.last, each.start, each.end, each.name, role, each)
+        (role, each)
         for each in tree.elements
         if each.name in _NAMES and each.is_ended and (role := _role(tree, each))
     ]
-    hidden = [part for part in parts if part.role in _NEVER_SHOWN]
+    hidden = [_gap(each) for role, each in parts if role in _NEVER_SHOWN]
     if main_content_only:
-        around = _around(tree, parts)
-        for dropped in (_outside(tree, parts, around), around):
-            content = _without(tree, hidden + dropped)
-            if _has_text(content):
-                has_body = any(part.role in ("main", "article") for part in parts)
+        around = hidden + [_gap(each) for each in _around(tree, parts)]
+        for outside in (_outside(tree, parts), []):
+            content = _without(tree, around + outside)
+            if _has_text(content, tree.start, tree.end):
+                has_body = any(role in ("main", "article") for role, _ in parts)
                 return content if has_body else _without_menus(content)
     return _without(tree, hidden) if hidden else tree
 
@@ -121,112 +115,104 @@ def _role(tree: Tree, element: Element) -> str:
     return name if name in _WITH_ROLE else ""
 
 
-def _around(tree: Tree, parts: Sequence[_Part]) -> list[_Part]:
-    """Return the elements around the main content of the page."""
-    content = _Ranges(each for each in parts if each.role in _INSIDE)
-    main = [each for each in parts if each.role == "main"]
-    body = _Ranges(main or (each for each in parts if each.role == "article"))
-    titles = [each.first for each in tree.named("h1")]
-    around: list[_Part] = []
-    for each in parts:
-        if each.role in ("mark", "link"):
-            is_around = _is_mark(tree, each)
-        elif each.role in _ALWAYS_AROUND:
+def _gap(element: Element) -> _Gap:
+    return element.start, element.end, element.name
+
+
+def _around(tree: Tree, parts: Sequence[_Part]) -> Iterator[Element]:
+    """Yield the elements around the main content of the page."""
+    content = _Ranges(each for role, each in parts if role in _INSIDE)
+    main = [each for role, each in parts if role == "main"]
+    body = _Ranges(main or (each for role, each in parts if role == "article"))
+    titles = [each.start for each in tree.named("h1")]
+    for role, each in parts:
+        if role in ("mark", "link"):
+            is_around = _is_mark(tree, role, each)
+        elif role in _ALWAYS_AROUND:
             is_around = not body.begins_in(each) and not _is_heading_text(tree, each)
-        elif each.role in _AROUND or each.role == "cookies":
-            inside = body if each.role == "cookies" else content
-            is_around = not inside.holds(each.first) and not body.begins_in(each)
+        elif role in _AROUND or role == "cookies":
+            inside = body if role == "cookies" else content
+            is_around = not inside.holds(each.start) and not body.begins_in(each)
         else:
             is_around = False
-        if is_around and each.role == "header" and titles:
-            count = bisect_right(titles, each.last) - bisect_right(titles, each.first)
-            is_around = count < len(titles)
+        if is_around and role == "header" and titles:
+            is_around = titles[0] < each.start or titles[-1] > each.end
         if is_around:
-            around.append(each)
-    return around
+            yield each
 
 
-def _is_heading_text(tree: Tree, part: _Part) -> bool:
+def _is_heading_text(tree: Tree, element: Element) -> bool:
     """Whether it is a button with the whole text of a heading, as in a page that folds."""
-    above = part.element.parent if part.element and part.role == "button" else None
+    above = element.parent if element.name == "button" else None
     for _ in range(_MOST_AROUND_BUTTON):
         if above is None or above.name in HEADINGS:
             break
         above = above.parent
     if above is None or above.name not in HEADINGS:
         return False
-    sides = (above.inner_start, part.start), (part.end, above.inner_end)
+    sides = (above.inner_start, element.start), (element.end, above.inner_end)
     return not any(without_tags(tree.text[low:high]) for low, high in sides)
 
 
-def _outside(tree: Tree, parts: Sequence[_Part], around: Sequence[_Part]) -> list[_Part]:
-    """Return the elements around the main content, and everything outside of `main`."""
-    ranges = _Ranges(each for each in parts if each.role == "main")
-    main = [each for each in ranges.parts if _shows_text(tree, each)]
+def _outside(tree: Tree, parts: Sequence[_Part]) -> list[_Gap]:
+    """Return everything outside of `main`, if there is such an element."""
+    ranges = _Ranges(each for role, each in parts if role == "main")
+    main = [each for each in ranges.outermost if _has_text(tree, each.start, each.end)]
     if not main:
-        return list(around)
-    headings = tree.named("h1")
-    titles = [
-        _Part(each.first, each.last, each.start, each.end, each.name)
-        for each in headings
-        if each.first < main[0].first and each.is_closed
-    ]
-    if any(ranges.holds(each.first) for each in headings):
+        return []
+    titles = [each for each in tree.named("h1") if each.start < main[0].start and each.is_closed]
+    if any(ranges.holds(each.start) for each in tree.named("h1")):
         titles = []
-    outside: list[_Part] = []
-    first, position, count = 0, tree.start, len(tree.tags)
-    for part in sorted([*titles, *main, _Part(count, count, tree.end, tree.end, "")]):
-        if part.start > position:
-            gap = _Part(first, part.first - 1, position, part.start, _OUTSIDE)
-            outside.append(gap)
-        first, position = max(first, part.last + 1), max(position, part.end)
-    return [*around, *outside]
+    outside: list[_Gap] = []
+    position = tree.start
+    for start, end in [*sorted((each.start, each.end) for each in titles + main), (tree.end,) * 2]:
+        if start > position:
+            outside.append((position, start, _OUTSIDE))
+        position = max(position, end)
+    return outside
 
 
 class _Ranges:
     """The outermost of some elements, to find out what is inside them."""
 
-    def __init__(self, parts: Iterable[_Part]) -> None:
-        self.parts: list[_Part] = []
-        for each in parts:
-            if not self.parts or each.first > self.parts[-1].last:
-                self.parts.append(each)
-        self._firsts = [each.first for each in self.parts]
-        self._lasts = [each.last for each in self.parts]
+    def __init__(self, elements: Iterable[Element]) -> None:
+        self.outermost: list[Element] = []
+        for each in elements:
+            if not self.outermost or each.start >= self.outermost[-1].end:
+                self.outermost.append(each)
+        self._starts = [each.start for each in self.outermost]
 
-    def holds(self, index: int) -> bool:
-        """Whether a tag is inside one of the elements."""
-        place = bisect_right(self._firsts, index) - 1
-        return place >= 0 and self._firsts[place] < index <= self._lasts[place]
+    def holds(self, position: int) -> bool:
+        """Whether a tag that begins at this offset is inside one of the elements."""
+        place = bisect_left(self._starts, position) - 1
+        return place >= 0 and position < self.outermost[place].end
 
-    def begins_in(self, part: _Part) -> bool:
+    def begins_in(self, element: Element) -> bool:
         """Whether one of the elements begins inside this one."""
-        place = bisect_right(self._firsts, part.first)
-        return place < len(self._firsts) and self._firsts[place] <= part.last
+        place = bisect_right(self._starts, element.start)
+        return place < len(self._starts) and self._starts[place] < element.end
 
 
-def _is_mark(tree: Tree, part: _Part) -> bool:
+def _is_mark(tree: Tree, role: str, element: Element) -> bool:
     """Whether it is a short element that is only a mark, such as the link to a heading."""
-    if part.role == "mark" and part.name != "a":
+    if role == "mark" and element.name != "a":
         return True
-    if part.end - part.start > _LONGEST_MARK:
+    if element.end - element.start > _LONGEST_MARK:
         return False
-    return part.role == "mark" or without_tags(tree.text[part.start : part.end]) in _MARKS
+    return role == "mark" or without_tags(tree.text[element.start : element.end]) in _MARKS
 
 
-def _without(tree: Tree, dropped: Iterable[_Part]) -> Tree:
-    """Replace each of these parts in the tags of a page by a single tag."""
+def _without(tree: Tree, gaps: Iterable[_Gap]) -> Tree:
+    """Replace the tags in each of these parts of a page by a single tag."""
     merged: list[Tag] = []
-    index = position = 0
-    for part in sorted(dropped, key=lambda each: (each.start, -each.end)):
-        if part.end > position:
-            merged += tree.tags[index : part.first]
-            last = max(index, part.last + 1)
-            inside = tree.tags[last - 1].element if last else tree.elements[0]
-            start = max(part.start, position)
-            merged.append(Tag("dropped", start, part.end, part.name, inside))
-            index, position = last, part.end
-    return replace(tree, tags=[*merged, *tree.tags[index:]])
+    position = tree.start
+    for start, end, name in sorted(gaps, key=lambda gap: (gap[0], -gap[1])):
+        if end > position:
+            merged += tree.tags_between(position, start)
+            element = tree.element_at(end)
+            merged.append(Tag("dropped", max(start, position), end, name, element))
+            position = end
+    return replace(tree, tags=[*merged, *tree.tags_between(position, tree.end)])
 
 
 def _without_menus(tree: Tree) -> Tree:
@@ -234,17 +220,16 @@ def _without_menus(tree: Tree) -> Tree:
     links = _Links(tree)
     if links.length < _SHORTEST_PAGE and links.first < 0:
         return tree
-    starts = tree.tag_starts
-    menus: list[_Part] = []
+    menus: list[Element] = []
     for each in tree.elements:
         is_possible = each.name in _MENUS and each.is_ended
         if is_possible and (each.end <= links.first or each.start >= links.last):
             is_inner = bool(menus) and each.start < menus[-1].end
             if not is_inner and links.is_menu(each):
-                first, after = bisect_left(starts, each.start), bisect_left(starts, each.end)
-                menus.append(_Part(first, after - 1, each.start, each.end, each.name))
+                menus.append(each)
     dropped = sum(links.between(menu.start, menu.end)[0] for menu in menus)
-    return _without(tree, menus) if dropped <= max(links.length, _SHORTEST_PAGE) else tree
+    is_more = dropped > max(links.length, _SHORTEST_PAGE)
+    return tree if is_more else _without(tree, map(_gap, menus))
 
 
 class _Links:
@@ -301,19 +286,13 @@ class _Links:
         return links >= _FEWEST_LINKS and in_link >= _LINKS_IN_MENU * text
 
 
-def _shows_text(tree: Tree, part: _Part) -> bool:
-    """Whether there is any text between the tags of an element."""
-    pairs = pairwise(tree.tags[part.first : part.last + 1])
-    return any(tree.text[one.end : other.start].strip() for one, other in pairs)
-
-
-def _has_text(tree: Tree) -> bool:
-    """Whether there is any text outside the tags and the page's head."""
-    position, is_head = tree.start, False
-    for tag in tree.tags:
+def _has_text(tree: Tree, start: int, end: int) -> bool:
+    """Whether there is any text in a part of a page, outside the tags and the head."""
+    position, is_head = start, False
+    for tag in tree.tags_between(start, end):
         if not is_head and tree.text[position : tag.start].strip():
             return True
         if tag.name in ("head", "body"):
             is_head = tag.name == "head" and tag.kind == "open"
         position = tag.end
-    return bool(tree.text[position : tree.end].strip())
+    return bool(tree.text[position:end].strip())

@@ -90,7 +90,6 @@ class Element:
         index: its number in the tree. Those of the elements inside it follow, up to `stop`.
         start, inner_start: where its opening tag begins and ends.
         inner_end, end: where its closing tag begins and ends; the same offset if it has none.
-        first, last: the numbers of the first and last tag in it.
         is_closed: whether it has a closing tag.
         is_ended: whether it is closed, or ends with an element around it, or where another begins.
         context: the lists, items and quotes around its content.
@@ -99,16 +98,13 @@ class Element:
 
     __slots__ = (
         *("name", "parent", "index", "stop", "start", "inner_start", "inner_end", "end"),
-        *("first", "last", "is_closed", "is_ended", "context", "number"),
+        *("is_closed", "is_ended", "context", "number"),
     )
 
-    def __init__(
-        self, name: str, parent: Element | None, index: int, start: int, end: int, first: int
-    ) -> None:
+    def __init__(self, name: str, parent: Element | None, index: int, start: int, end: int) -> None:
         self.name, self.parent, self.index, self.stop = name, parent, index, index + 1
         self.start = start
         self.inner_start = self.inner_end = self.end = end
-        self.first = self.last = first
         self.is_closed = self.is_ended = False
         self.context: Context = parent.context if parent else Context()
         self.number = 0
@@ -217,7 +213,7 @@ class TreeBuilder:
     """
 
     def __init__(self, text: str, start: int, end: int, is_xml: bool = False) -> None:
-        root = Element("", None, 0, start, start, 0)
+        root = Element("", None, 0, start, start)
         self.elements = [root]
         self._text, self._start, self._end, self._is_xml = text, start, end, is_xml
         self._tags: list[Tag] = []
@@ -245,7 +241,7 @@ class TreeBuilder:
             self._pop(self._end).is_ended = False
         root = self.elements[0]
         root.inner_end = root.end = self._end
-        root.stop, root.last = len(self.elements), len(self._tags) - 1
+        root.stop = len(self.elements)
         return Tree(self._text, self._start, self._end, self._tags, self.elements)
 
     def _make_room(self, name: str, position: int) -> None:
@@ -275,8 +271,7 @@ class TreeBuilder:
         return self._scopes[-1]
 
     def _push(self, name: str, start: int, end: int, is_empty: bool) -> None:
-        number, first = len(self.elements), len(self._tags)
-        element = Element(name, self._open[-1], number, start, end, first)
+        element = Element(name, self._open[-1], len(self.elements), start, end)
         self.elements.append(element)
         if name in _IN_CONTEXT:
             element.context = self._context(element)
@@ -322,7 +317,7 @@ class TreeBuilder:
         """End the innermost open element at an offset, and return it."""
         element = self._open.pop()
         element.inner_end = element.end = position
-        element.stop, element.last = len(self.elements), len(self._tags) - 1
+        element.stop = len(self.elements)
         element.is_ended = True
         for depths in self._records[element.name]:
             depths.pop()
@@ -339,5 +334,4 @@ class TreeBuilder:
         depths = self._depths[name]
         if depths and depths[-1] >= self._limit(name):
             element = self._pop_to(depths[-1], start)
-            element.end, element.last = end, len(self._tags)
-            element.is_closed = True
+            element.end, element.is_closed = end, True
