@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
@@ -17,8 +16,8 @@ from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import with_sizes
 from rag_splitters.parameters.fields import Overlap, Size, Unit
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.block import clipped, without_dropped
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
-from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.tags import plain_html
@@ -73,19 +72,18 @@ class _Source:
         self, text: str, text_format: TextFormat, blocks: Sequence[Block], page: Tree | None
     ) -> None:
         self.text = text
-        self.dropped = Dropped(text, blocks)
         self.is_html = page is not None
-        self._blocks = blocks
+        self.blocks = blocks
         self._references = definitions(text) if text_format == "markdown" else {}
         self._page = page
-        hidden = [tag for tag in page.tags if tag.kind == "dropped"] if page else []
-        self._hidden = Dropped(text, [Block("dropped", tag.start, tag.end) for tag in hidden])
-        self._starts = [block.start for block in blocks]
+        visible = [(block.start, block.end) for block in blocks if block.kind != "dropped"]
+        tags = (tag for part in visible if page for tag in page.tags_between(*part))
+        self._tags = {tag.start for tag in tags}
 
     def images(self, start: int, end: int) -> list[Image]:
         """Return the images in a part of the text."""
         images = find_images(self.text, start, end, self._references, not self.is_html)
-        return [image for image in images if not self._hidden.holds(image.start)]
+        return [each for each in images if not self.is_html or each.start in self._tags]
 
     def excerpt(
         self, start: int, end: int, replacements: Sequence[Replacement], least: int = 1
@@ -98,14 +96,7 @@ class _Source:
         if self._page is None:
             return Excerpt.of(self.text, start, end, _outermost([*replacements, *data]))
         page = _without_data(self._page, start, end, data) if data else self._page
-        return strip_tags(page, list(self._clipped(start, end))).excerpt
-
-    def _clipped(self, start: int, end: int) -> Iterator[Block]:
-        """Yield the blocks in a part of the text, clipped to it."""
-        index = max(bisect_right(self._starts, start) - 1, 0)
-        for block in self._blocks[index : bisect_left(self._starts, end)]:
-            if block.end > start:
-                yield replace(block, start=max(block.start, start), end=min(block.end, end))
+        return strip_tags(page, clipped(self.text, self.blocks, start, end)).excerpt
 
 
 def _table_chunker(chunker: TableChunker, source: _Source) -> TableChunker:
@@ -274,13 +265,14 @@ class ModalityChunker(Chunker):
 
     def _prose(self, source: _Source, start: int, end: int) -> Parts:
         """Handle prose and the images in it."""
-        text, dropped = source.text, source.dropped
-        begin, stop = dropped.around(start, end)
-        if begin >= stop:
+        text = source.text
+        blocks = clipped(text, source.blocks, start, end)
+        if not blocks:
             return []
-        images = [each for each in source.images(begin, stop) if not dropped.holds(each.start)]
+        begin, stop = blocks[0].start, blocks[-1].end
+        images = source.images(begin, stop)
         holes = [hole for image in images for hole in _markup(image)]
-        excerpt = source.excerpt(begin, stop, [*holes, *dropped.within(begin, stop)])
+        excerpt = source.excerpt(begin, stop, [*holes, *without_dropped(text, blocks)])
         parts = self._handle(text, excerpt, Span(begin, stop, modality="text"))
         for image in images:
             low, high = boundary_before(text, image.start), boundary_after(text, image.end)

@@ -12,8 +12,8 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.block import Block, clipped, without_dropped
 from rag_splitters.structure.blocks import Format, detect_format, read_blocks
-from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.tables.cutting import Cutter
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.writers import Render
@@ -98,18 +98,19 @@ class TableChunker(SizedChunker):
         text = source.text
         text_format = detect_format(text, source.metadata, self.format)
         blocks = read_blocks(text, "html") if text_format == "html" else None
-        dropped = Dropped(text, blocks or ())
+        around = blocks or [Block("paragraph", 0, len(text))]
         parts: Parts = []
         position = 0
         for table in find_tables(text, text_format, blocks):
-            parts += self._between(text, position, table.start, dropped)
+            parts += self._between(text, position, table.start, around)
             parts += self.table_spans(table, source.prefix)
             position = table.end
-        return parts + self._between(text, position, len(text), dropped)
+        return parts + self._between(text, position, len(text), around)
 
-    def _between(self, text: str, start: int, end: int, dropped: Dropped) -> Parts:
-        begin, stop = dropped.around(start, end)
-        if self.text is None or begin >= stop:
+    def _between(self, text: str, start: int, end: int, blocks: Sequence[Block]) -> Parts:
+        visible = clipped(text, blocks, start, end)
+        if self.text is None or not visible:
             return []
-        excerpt = Excerpt.of(text, begin, stop, dropped.within(begin, stop))
+        begin, stop = visible[0].start, visible[-1].end
+        excerpt = Excerpt.of(text, begin, stop, without_dropped(text, visible))
         return [Part(self.text, excerpt, Span(begin, stop, modality="text"))]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, TypeAlias
+
+from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
+from rag_splitters.text.excerpt import Replacement
 
 TextFormat: TypeAlias = Literal[
     "markdown",
@@ -80,6 +84,25 @@ def outside(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
         return index < 0 or heading.start >= parts[index].end
 
     return sorted([*parts, *filter(is_outside, headings)], key=lambda block: block.start)
+
+
+def clipped(text: str, blocks: Sequence[Block], start: int, end: int) -> list[Block]:
+    """Return what is visible of the blocks in a part of a text: not dropped, and not blank."""
+    first = max(bisect_right(blocks, start, key=lambda block: block.start) - 1, 0)
+    inside: list[Block] = []
+    for block in blocks[first : bisect_left(blocks, end, key=lambda block: block.start)]:
+        low = skip_space(text, max(block.start, start))
+        high = trim_space(text, low, min(block.end, end))
+        if block.kind != "dropped" and low < high:
+            low, high = boundary_before(text, low), boundary_after(text, high)
+            inside.append(replace(block, start=low, end=high))
+    return inside
+
+
+def without_dropped(text: str, visible: Sequence[Block]) -> list[Replacement]:
+    """Return line breaks for what was dropped between these blocks; see `clipped`."""
+    between = [(skip_space(text, one.end), other.start) for one, other in pairwise(visible)]
+    return [(low, trim_space(text, low, high), "\n") for low, high in between if low < high]
 
 
 def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -22,7 +22,6 @@ from markdown_it import MarkdownIt
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
-from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.blocks.markdown import _parser
 from rag_splitters.structure.document import read_document
 from rag_splitters.structure.html.tags import scan_tags
@@ -422,13 +421,3 @@ def test_heading_of_a_wiki_ends_a_paragraph_and_is_read_once() -> None:
         "code",
         "list_item",
     ]
-
-
-def test_dropped_blocks_at_the_edges_of_a_part_are_outside_of_it() -> None:
-    text = "<1> <2> a <3> b <4>\n<5>"
-    places = [match.span() for match in re.finditer(r"<\d>", text)]
-    dropped = Dropped(text, [Block("dropped", *place) for place in places])
-    begin, end = dropped.around(0, len(text))
-    assert text[begin:end] == "a <3> b"
-    assert dropped.around(0, 7) == (7, 7)
-    assert [dropped.holds(position) for position in (0, 2, 3, 4)] == [True, True, False, True]

@@ -1,7 +1,7 @@
 """The blocks of a text: headings, paragraphs, lists, tables and code, with exact positions.
 
-This folder has a reader for each format, and code that works on blocks: packing them into chunks,
-the tree of sections, leaving out HTML's invisible parts, and stripping tags.
+This folder has the readers of Markdown and plain text, and code that works on blocks: packing them
+into chunks, and the tree of sections.
 """
 
 from __future__ import annotations
