@@ -274,7 +274,6 @@ class _Reader:
                 yield self._part(
                     part.start + start, part.start + line.start(), default, part.depth + 1
                 )
-            start = -1 if line[1] else line.end()
             if line[1]:
                 return
             position = max(line.end() - 1, line.start() + 1)  # its line break may begin the next

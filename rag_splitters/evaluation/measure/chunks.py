@@ -83,20 +83,20 @@ class ChunkLocator:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._last: Range | None = None
+        self._last: Range = (0, 0)
 
     def locate(self, chunk: str, start: int | None = None) -> Range | None:
         """Return the position of the next chunk, which may state its start."""
         if start is not None and start >= 0 and self.text.startswith(chunk, start):
             position: Range | None = (start, start + len(chunk))
         else:
-            position = self._after_last(chunk) or self._anywhere(chunk)
+            position = self._search(chunk)
         self._last = position or self._last
         return position
 
     def find(self, chunk: str, start: int | None = None) -> Range | None:
         """Return the position of a chunk, wherever it stands; it may state its start."""
-        self._last = None
+        self._last = (0, 0)
         return self.locate(chunk, start)
 
     @cached_property
@@ -108,24 +108,19 @@ class ChunkLocator:
     def _bare(self) -> str:
         return "".join(self.text.split())
 
-    def _after_last(self, chunk: str) -> Range | None:
-        """Return the position right after the previous chunk, if the chunk is there."""
-        bare = "".join(chunk.split())
-        start = bisect_left(self._offsets, self._last[1]) if self._last else 0
-        if not bare or not self._bare.startswith(bare, start):
-            return None
-        return self._with_edges(chunk, start, start + len(bare))
-
-    def _anywhere(self, chunk: str) -> Range | None:
-        """Return the first position after the previous chunk's start, else the first in the text.
+    def _search(self, chunk: str) -> Range | None:
+        """Return the position right after the previous chunk, or the next after its start, or any.
 
         Overlapping chunks begin before the end of the previous one, and some libraries list a
         section before or after its parts.
         """
         bare = "".join(chunk.split())
-        first = bisect_left(self._offsets, self._last[0]) + 1 if self._last else 0
-        start = self._bare.find(bare, first) if bare else -1
-        if bare and start < 0:
+        before, start = (bisect_left(self._offsets, place) for place in self._last)
+        if not bare:
+            return None
+        if not self._bare.startswith(bare, start):
+            start = self._bare.find(bare, before + 1)
+        if start < 0:
             start = self._bare.find(bare)
         return None if start < 0 else self._with_edges(chunk, start, start + len(bare))
 

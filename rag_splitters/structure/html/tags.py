@@ -13,6 +13,7 @@ from rag_splitters.text.excerpt import Excerpt, Replacement
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _XML_START = re.compile(r"<(?:(!--)|([!?])|(/?)([^\W\d][\w:.-]{0,200}))")
 _CDATA = "[CDATA["
+_CDATA_END = re.compile("]]>")
 _DOCTYPE_END = re.compile(r"[^<>\[\]]{0,2000}(?:\[[^\]]*\]\s*)?>")
 _IN_TAG = re.compile(r"[\"'>]")
 _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
@@ -23,8 +24,8 @@ _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
 _BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 _ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+_LONGEST = 500  # characters of the text of a part
 _RAW = ("script", "style")
-
 
 RawTag: TypeAlias = tuple[str, int, int, str]
 """The kind of a tag ("open", "close" or "dropped"), its start, its end, and its name."""
@@ -57,13 +58,11 @@ def scan_tags(
                 position = end
             continue
         if is_xml and declaration and text.startswith(_CDATA, position):
-            end = text.find("]]>", position, stop) if _CDATA not in missing else -1
+            end = _closing(text, _CDATA_END, position, stop, _CDATA, missing)
             if end >= 0:
                 yield "dropped", start, start + len("<![CDATA["), "cdata"
-                yield "dropped", end, end + len("]]>"), "cdata"
-                position = end + len("]]>")
-            else:
-                missing.add(_CDATA)
+                yield "dropped", end - len("]]>"), end, "cdata"
+                position = end
             continue
         subset = _DOCTYPE_END.match(text, position, stop) if is_xml and declaration else None
         if subset:
@@ -157,15 +156,15 @@ def plain_html(text: str, start: int, end: int) -> Excerpt:
     return Excerpt.of(text, start, end, plain_replacements(text, start, end))
 
 
-def without_tags(part: str, longest: int = 500) -> str:
-    """Return the text of a short part without tags and images, decoded, in one line.
+def without_tags(part: str) -> str:
+    """Return up to 500 characters of a part without tags and images, decoded, in one line.
 
     >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
     'Q&A'
     """
-    part = part[: 20 * longest]
+    part = part[: 20 * _LONGEST]
     replacements = plain_replacements(part, 0, len(part), with_images=False)
-    return " ".join(Excerpt.of(part, 0, len(part), replacements).text.split())[:longest]
+    return " ".join(Excerpt.of(part, 0, len(part), replacements).text.split())[:_LONGEST]
 
 
 def plain_replacements(
