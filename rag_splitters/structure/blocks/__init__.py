@@ -40,7 +40,6 @@ def read_blocks(
     format: Format = "auto",
     *,
     keywords: Sequence[str] = (),
-    main_content_only: bool = False,
     metadata: Mapping[str, Any] | None = None,
     drop_contents: bool = False,
 ) -> list[Block]:
@@ -54,8 +53,6 @@ def read_blocks(
         format: the format of the text; "auto" detects it.
         keywords: words that begin a heading in plain text, in addition to "Chapter", "Section" and
             so on.
-        main_content_only: whether the parts of an HTML page around its main content are "dropped";
-            see `read_page`.
         metadata: the metadata of the document, which may list the headings of plain text.
         drop_contents: whether the tables of contents and indexes of a plain text are "dropped",
             unless there is nothing else; see `find_contents`.
@@ -72,7 +69,7 @@ def read_blocks(
     if text_format == "markdown":
         return markdown_blocks(text)
     if text_format == "html":
-        return html_blocks(read_page(text, main_content_only))
+        return html_blocks(read_page(text, main_content_only=False))
     if text_format == "xml":
         return html_blocks(parse_xml(text))
     if text_format in MARKUP:
@@ -105,5 +102,5 @@ def read_headings(
         return [block for block in parts if block.kind == "heading"]
     if format == "markdown" and not _MAY_BE_HEADING.search(text):
         return []
-    blocks = read_blocks(text, format, main_content_only=True)
+    blocks = html_blocks(read_page(text)) if format == "html" else read_blocks(text, format)
     return [block for block in blocks if block.kind in ("heading", "html")]

@@ -75,12 +75,7 @@ class _Reader:
 
     def __init__(self, tree: Tree) -> None:
         self._tree, self._source = tree, tree.text
-        self._start_at, self._end_at = tree.start, tree.end
-        self._tags = tree.tags
-        self._starts: dict[str, list[int]] = {name: [] for name in _KINDS}
-        for tag in tree.tags:
-            if tag.name in _KINDS:
-                self._starts[tag.name].append(tag.start)
+        self._named = {name: [tag for tag in tree.tags if tag.name == name] for name in _KINDS}
         self._blocks: list[Block] = []
         self._context = tree.elements[0].context
         self._begin = -1  # start of pending tags and text
@@ -130,26 +125,23 @@ class _Reader:
 
     def _kind(self, element: Element) -> Kind | None:
         """Return the kind of a table, code or a figure; None for a figure with none of these."""
-        for name, kind in _KINDS.items():
-            first = bisect_left(self._starts[name], element.start)
-            if first < len(self._starts[name]) and self._starts[name][first] < element.end:
-                return kind
-        return None
+        return next((kind for name, kind in _KINDS.items() if self._first(name, element)), None)
+
+    def _first(self, name: str, element: Element) -> Tag | None:
+        """Return the first tag with this name in an element, its own included."""
+        tags = self._named[name]
+        first = bisect_left(tags, element.start, key=lambda tag: tag.start)
+        return tags[first] if first < len(tags) and tags[first].start < element.end else None
 
     def _element_title(self, kind: Kind, element: Element) -> str:
         """Return the language of code, the text or caption of an image, or a table's caption."""
         if kind == "code":
-            match = _LANGUAGE.search(
-                self._source, element.start, min(element.end, element.start + _LONGEST_TAG)
-            )
+            end = min(element.end, element.start + _LONGEST_TAG)
+            match = _LANGUAGE.search(self._source, element.start, end)
             return match.group(1) if match else ""
-        if kind == "image":
-            images = self._starts["img"]
-            image = self._tree.tags_between(
-                images[bisect_left(images, element.start)], element.end
-            )[0]
-            if alt := attribute(self._source[image.start : image.end], "alt"):
-                return alt
+        image = self._first("img", element) if kind == "image" else None
+        if image and (alt := attribute(self._source[image.start : image.end], "alt")):
+            return alt
         captions = (each for each in self._tree.inside(element) if each.name.endswith("caption"))
         caption = next(captions, element)
         end = min(caption.inner_end, caption.inner_start + _LONGEST_CAPTION)
@@ -158,8 +150,8 @@ class _Reader:
     def _whole_heading(self, heading: Element, index: int) -> bool:
         """Make one block of a heading, unless it holds other blocks or no text."""
         dropped, paragraphs = list[Tag](), 0
-        inside = takewhile(lambda tag: tag.start < heading.end, islice(self._tags, index, None))
-        for tag in inside:
+        rest = islice(self._tree.tags, index, None)
+        for tag in takewhile(lambda tag: tag.start < heading.end, rest):
             paragraphs += tag.name == "p" and tag.kind == "open"
             if tag.kind in ("dropped", "text"):
                 dropped.append(tag)
@@ -175,7 +167,7 @@ class _Reader:
 
     def finished(self) -> list[Block]:
         """Return all blocks. Tags at the end belong to the last one."""
-        end = trim_space(self._source, self._start_at, self._end_at)
+        end = trim_space(self._source, self._tree.start, self._tree.end)
         if self._filled:
             self._flush(end)
         elif self._begin >= 0 and self._blocks and self._blocks[-1].kind != "dropped":
