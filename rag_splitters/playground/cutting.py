@@ -13,8 +13,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
-from rag_splitters.evaluation.measure.metrics import Range, total, union
-from rag_splitters.evaluation.measure.ranking import rank
+from rag_splitters.evaluation.measure.metrics import rank, total, union
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.recent import Recent
 from rag_splitters.playground.texts import Text
@@ -22,6 +21,7 @@ from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.text.coloured import Piece, pieces
 from rag_splitters.text.sizing import sizer
+from rag_splitters.text.structure import Range
 
 
 @dataclass(frozen=True)

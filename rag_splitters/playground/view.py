@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from rag_splitters.evaluation.measure.faults import FAULTS
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.playground.cutting import Cut, Hit, monospace_ranges
 from rag_splitters.playground.texts import Text
 from rag_splitters.text.boundaries import cluster_end, last_word
 from rag_splitters.text.coloured import Piece, number_of, printable
+from rag_splitters.text.structure import Range
 
 MAX_CHARACTERS = 40_000
 """How many characters are drawn at once, so that the page stays fast."""

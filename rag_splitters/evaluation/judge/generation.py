@@ -12,13 +12,13 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.judge.judge import Answer, Failure, Text, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Generated, Record
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import fill
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Source
 from rag_splitters.text.quotations import QuotableText
+from rag_splitters.text.structure import Range
 
 
 class Passage(NamedTuple):

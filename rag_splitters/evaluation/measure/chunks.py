@@ -10,9 +10,9 @@ from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputTypeError
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
+from rag_splitters.text.structure import Range
 
 
 @dataclass(frozen=True, slots=True)

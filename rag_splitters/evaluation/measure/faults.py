@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.visible import VisibleText
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sentences import sentence_spans
+from rag_splitters.text.structure import Range
 
 FAULTS = {
     "mid_sentence": ("mid-sentence", "chunks that begin inside a sentence"),

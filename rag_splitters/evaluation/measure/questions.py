@@ -14,10 +14,10 @@ from textwrap import shorten
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingFileError
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.parameters.checks import check_has
 from rag_splitters.reading.files import read_text
 from rag_splitters.text.quotations import QuotableText
+from rag_splitters.text.structure import Range
 
 T = TypeVar("T")
 

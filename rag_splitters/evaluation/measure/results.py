@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rag_splitters.errors import InputError
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
+from rag_splitters.evaluation.measure.metrics import METRICS
 from rag_splitters.evaluation.measure.questions import Question
-from rag_splitters.evaluation.measure.ranking import METRICS
 from rag_splitters.evaluation.measure.uncertainty import Estimate, estimates
 from rag_splitters.parameters.checks import check_length_function, whole_number
 from rag_splitters.text.sizing import LengthFunction

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.structure.blocks import TextFormat, detect_format
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.text.excerpt import Excerpt
+from rag_splitters.text.structure import Range
 
 
 class VisibleText:

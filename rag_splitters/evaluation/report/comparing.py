@@ -30,14 +30,14 @@ from rag_splitters.evaluation.measure.chunks import (
     locate_results,
 )
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
-from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.evaluation.measure.metrics import measure, rank
 from rag_splitters.evaluation.measure.questions import Question, check_question, check_texts
-from rag_splitters.evaluation.measure.ranking import measure, rank
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
 from rag_splitters.models.clients import first_method
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.text.sizing import LengthFunction, sizer
+from rag_splitters.text.structure import Range
 
 _SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
 _RETRIEVES = ("invoke", "retrieve")
