@@ -54,14 +54,9 @@ class Image:
     url: str
 
     @property
-    def is_data(self) -> bool:
-        """Whether the address contains the image itself."""
-        return _DATA_URI.match(self.url) is not None
-
-    @property
     def content(self) -> str:
         """The image as text: its alternative text, its caption and its address."""
-        parts = [self.alt, self.caption, "" if self.is_data else self.url]
+        parts = [self.alt, self.caption, "" if _DATA_URI.match(self.url) else self.url]
         return "\n".join(dict.fromkeys(part for part in parts if part.strip())) or "image"
 
     @property
@@ -76,14 +71,11 @@ class Image:
         return {key: value for key, value in details.items() if value}
 
 
-def definitions(text: str) -> dict[str, tuple[int, int, str, str]]:
-    """Return the link definitions of a Markdown text: label -> start, end, address, title."""
-    by_label: dict[str, tuple[int, int, str, str]] = {}
-    if "]:" in text:
-        for match in _DEFINITION.finditer(text):
-            address, title = _address(match)
-            value = (match.start(), match.end(), address, title)
-            by_label.setdefault(_normal(match.group("label")), value)
+def definitions(text: str) -> dict[str, tuple[str, str]]:
+    """Return the link definitions of a Markdown text: the address and the title of each label."""
+    by_label: dict[str, tuple[str, str]] = {}
+    for match in _DEFINITION.finditer(text) if "]:" in text else ():
+        by_label.setdefault(_normal(match.group("label")), _address(match))
     return by_label
 
 
@@ -91,7 +83,7 @@ def find_images(
     text: str,
     start: int,
     end: int,
-    references: Mapping[str, tuple[int, int, str, str]],
+    references: Mapping[str, tuple[str, str]],
     markdown: bool = True,
 ) -> list[Image]:
     """Find the images in a part of a text, in order, except those in code spans.
@@ -116,7 +108,7 @@ def find_images(
 
 
 def _markdown_images(
-    text: str, start: int, end: int, references: Mapping[str, tuple[int, int, str, str]]
+    text: str, start: int, end: int, references: Mapping[str, tuple[str, str]]
 ) -> Iterator[Image]:
     for match in _MARKDOWN.finditer(text, start, end):
         alt = match.group("alt")
@@ -127,7 +119,7 @@ def _markdown_images(
             label = _normal(match.group("label") or alt)
             if label not in references:
                 continue
-            _, _, address, title = references[label]
+            address, title = references[label]
         plain = re.sub(ESCAPE, r"\1", alt)
         yield Image(*match.span(), *match.span("alt"), plain, title, address)
 

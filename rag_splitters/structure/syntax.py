@@ -163,7 +163,7 @@ class _Reader:
             is_header = kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")
             is_header = is_header or cursor.field_id is not None  # it only opens its parent
             return first if first >= 0 or is_header else position
-        is_part = _is_closing(node, kind) or (
+        is_part = _is_closing(node) or (
             cursor.field_id is not None and cursor.field_name != "alternative"
         )
         if depth > 1 and (first < 0 or position <= first):
@@ -265,14 +265,11 @@ def _definition_query(language: str) -> Any:
     return Query(_grammar(language), "".join(f"({each}) @definition" for each in types))
 
 
-def _is_closing(node: Any, kind: str) -> bool:
+def _is_closing(node: Any) -> bool:
     """Whether a node belongs to the one before, like an end tag or a variable's docstring."""
-    return _is_docstring(node) or kind in ("end_tag", "where_clause")
-
-
-def _is_docstring(node: Any) -> bool:
-    is_alone = node.type == "expression_statement" and node.child_count == 1
-    return is_alone and bool(node.child(0).type == "string")
+    if node.type == "expression_statement" and node.child_count == 1:
+        return bool(node.child(0).type == "string")
+    return node.type in ("end_tag", "where_clause")
 
 
 _PROBE = 8_000  # characters to parse first, to see whether the text is code at all
