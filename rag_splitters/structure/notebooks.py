@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from rag_splitters.structure.html.tags import number_in
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.json_members import (
     ESCAPE,
@@ -116,11 +117,6 @@ class _Tree:
             yield self.text[position:end], position, end
 
 
-def _level(value: str) -> int:
-    """Return the level of a heading for its JSON value: a number from 1 to 6."""
-    return min(max(int(value), 1), 6) if value.isdecimal() and len(value) < 6 else 1
-
-
 class _Notebook:
     """Writes the cells of a notebook one after the other."""
 
@@ -160,7 +156,7 @@ class _Notebook:
                 if kind == "heading":  # format 3
                     level = tree.get(cell, "level")
                     value = tree.text[slice(*tree.value(level))] if level is not None else "1"
-                    self.writer.add("#" * _level(value) + " ")
+                    self.writer.add("#" * min(max(number_in(value), 1), 6) + " ")
                 self._write(self._excerpt(source))
         outputs = tree.elements(tree.get(cell, "outputs")) if self.max_output != 0 else []
         for output in outputs:

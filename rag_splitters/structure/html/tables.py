@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
-from rag_splitters.structure.html.tags import plain_html, plain_replacements
+from rag_splitters.structure.html.tags import number_in, plain_html, plain_replacements
 from rag_splitters.structure.html.tree import CELLS, SECTIONS, Element, Tree
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.boundaries import boundary_after, boundary_before
@@ -110,8 +110,8 @@ def _rows(tree: Tree, table: Element) -> list[_OpenRow]:
 
 
 def _cell(tree: Tree, element: Element) -> Cell:
-    width = min(max(_number(tree.attribute(element, "colspan")), 1), _WIDEST)
-    height = _number(tree.attribute(element, "rowspan")) or 65_534
+    width = min(max(number_in(tree.attribute(element, "colspan")), 1), _WIDEST)
+    height = number_in(tree.attribute(element, "rowspan")) or 65_534
     return Cell(element.start, element.inner_start, element.inner_end, -1, width, height)
 
 
@@ -151,8 +151,3 @@ def _place(open_rows: list[_OpenRow]) -> list[Row]:
         lower = [replace(c, height=c.height - 1) for c in (*above, *cells) if c.height > 1]
         above = sorted(lower, key=lambda cell: cell.column)
     return rows
-
-
-def _number(value: str) -> int:
-    """Return the number in an attribute, or 1."""
-    return min(int(value), 65_534) if value.isdecimal() and len(value) < 6 else 1

@@ -140,6 +140,11 @@ def attribute(tag: str, name: str) -> str:
     return html.unescape(tag[low:high])
 
 
+def number_in(value: str) -> int:
+    """Return the number of at most five digits that an attribute holds, or 1."""
+    return int(value) if value.isdecimal() and len(value) < 6 else 1
+
+
 def attribute_span(tag: str, name: str) -> tuple[int, int]:
     """Return the start and end of the value of a tag's attribute; (0, 0) if there is none."""
     match = _attribute_pattern(name).search(tag) if name in tag.lower() else None

@@ -14,7 +14,7 @@ from rag_splitters.structure.block import Block
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.tables import HtmlTable, html_tables
-from rag_splitters.structure.html.tags import attribute
+from rag_splitters.structure.html.tags import attribute, number_in
 from rag_splitters.structure.html.tree import BLOCK_TAGS, INLINE_TAGS, Element, Tag, Tree
 from rag_splitters.structure.tables.model import Row
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
@@ -359,6 +359,5 @@ class _Lists:
             return ""
         if around is None or around.name != "ol":
             return "- "
-        value = self._page.attribute(around, "start")
-        first = int(value) if value.isdecimal() and len(value) < 6 else 1
+        first = number_in(self._page.attribute(around, "start"))
         return f"{first + item.number}. "
