@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from rag_splitters.structure.block import Block, Kind, TextFormat, outside
 from rag_splitters.structure.mails import mail_headers
@@ -18,18 +17,6 @@ from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import line_kind
 
 _LONGEST_LINE = 300  # characters of a heading
-
-
-class Markup(NamedTuple):
-    """How a format marks its parts.
-
-    Parameters:
-        read: finds the marked parts; they are in order and do not overlap.
-        breaks: matches the lines that begin a paragraph without a blank line before them.
-    """
-
-    read: Callable[[str], list[Block]]
-    breaks: re.Pattern[str] | None = None
 
 
 def _plain(title: str, marks: re.Pattern[str]) -> str:
@@ -323,21 +310,26 @@ def _whole(text: str, kind: Kind) -> list[Block]:
     return [block] if block.end > block.start else []
 
 
-MARKUP: dict[TextFormat, Markup] = {
-    "rst": Markup(_rst),
-    "asciidoc": Markup(
-        _asciidoc, re.compile(r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$")
-    ),
-    "latex": Markup(_latex, re.compile(r"[ \t]*\\(?:item\b|begin\{|end\{)")),
-    "man": Markup(_man, re.compile(r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b")),
-    "mail": Markup(_mail),
-    "log": Markup(_log),
-    "subtitles": Markup(lambda text: []),
-    "csv": Markup(lambda text: _whole(text, "table")),
-    "tsv": Markup(lambda text: _whole(text, "table")),
-    "code": Markup(lambda text: _whole(text, "code")),
+MARKUP: dict[TextFormat, Callable[[str], list[Block]]] = {
+    "rst": _rst,
+    "asciidoc": _asciidoc,
+    "latex": _latex,
+    "man": _man,
+    "mail": _mail,
+    "log": _log,
+    "subtitles": lambda text: [],
+    "csv": lambda text: _whole(text, "table"),
+    "tsv": lambda text: _whole(text, "table"),
+    "code": lambda text: _whole(text, "code"),
 }
-"""The formats that are read by their lines."""
+"""The readers of the formats that are read by their lines; the parts do not overlap."""
+
+BREAKS: dict[TextFormat, re.Pattern[str]] = {
+    "asciidoc": re.compile(r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$"),
+    "latex": re.compile(r"[ \t]*\\(?:item\b|begin\{|end\{)"),
+    "man": re.compile(r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b"),
+}
+"""Matches the lines that begin a paragraph without a blank line before them."""
 
 
 def marked_parts(text: str, format: TextFormat) -> list[Block]:
@@ -351,4 +343,4 @@ def marked_parts(text: str, format: TextFormat) -> list[Block]:
     """
     if "\r" in text:
         text = text.replace("\r\n", " \n").replace("\r", "\n")
-    return MARKUP[format].read(text)
+    return MARKUP[format](text)

@@ -17,7 +17,7 @@ from rag_splitters.structure.contents import find_contents
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, detect_format
-from rag_splitters.structure.markup import MARKUP, marked_parts
+from rag_splitters.structure.markup import BREAKS, MARKUP, marked_parts
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.xml import parse_xml
 
@@ -74,7 +74,7 @@ def read_blocks(
         return html_blocks(parse_xml(text))
     if text_format in MARKUP:
         parts = with_anchors(text, marked_parts(text, text_format))
-        return with_paragraphs(text, parts, MARKUP[text_format].breaks)
+        return with_paragraphs(text, parts, BREAKS.get(text_format))
     headings = read_headings(text, "text", keywords=keywords, metadata=metadata)
     contents = find_contents(text) if drop_contents else []
     dropped = [Block("dropped", *part) for part in contents]
