@@ -16,8 +16,7 @@ from rag_splitters import (
 )
 from rag_splitters.evaluation import compare
 from rag_splitters.evaluation.measure.chunks import LocatedChunk, locate_chunks
-from rag_splitters.evaluation.measure.faults import FAULTS, DocumentFaults, tiny
-from rag_splitters.evaluation.measure.visible import VisibleText
+from rag_splitters.evaluation.measure.faults import FAULTS, DocumentFaults, VisibleText, tiny
 from rag_splitters.testing import hostile_texts
 
 MARKDOWN = (
