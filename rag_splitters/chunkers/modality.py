@@ -16,7 +16,7 @@ from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import with_sizes
 from rag_splitters.parameters.fields import Overlap, Size, Unit
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.block import clipped, without_dropped
+from rag_splitters.structure.block import clipped, outermost, without_dropped
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
@@ -108,13 +108,9 @@ def _table_chunker(chunker: TableChunker, source: _Source) -> TableChunker:
 
 def _without_data(page: Tree, start: int, end: int, data: Sequence[Replacement]) -> Tree:
     """Return a part of a page in which the data outside of tags are dropped."""
-    outermost: list[Tag] = []
     parts = [Tag("dropped", low, high, "data", page.element_at(low)) for low, high, _ in data]
     tags = [*page.tags_between(start, end), *parts]
-    for tag in sorted(tags, key=lambda tag: tag.start):
-        if not outermost or tag.start >= outermost[-1].end:
-            outermost.append(tag)
-    return replace(page, tags=outermost)
+    return replace(page, tags=list(outermost(tags)))
 
 
 class ModalityChunker(Chunker):

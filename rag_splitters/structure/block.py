@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.excerpt import Replacement
+
+Part = TypeVar("Part", bound=Any)
+"""Anything with a start and an end."""
 
 TextFormat: TypeAlias = Literal[
     "markdown",
@@ -73,6 +76,15 @@ class Block:
     level: int = 0
     title: str = ""
     group: int = 0
+
+
+def outermost(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield parts of a text in order, without those that begin inside another one."""
+    end = 0
+    for part in sorted(parts, key=lambda each: (each.start, -each.end)):
+        if part.start >= end:
+            yield part
+            end = part.end
 
 
 def outside(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:

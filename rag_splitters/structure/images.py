@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 import regex
 
+from rag_splitters.structure.block import outermost
 from rag_splitters.structure.blocks.markdown import ESCAPE, LABEL
 from rag_splitters.structure.html.tags import attribute, attribute_span, without_tags
 from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
@@ -100,11 +101,7 @@ def find_images(
         matches += _markdown_images(text, start, end, references)
     if "<img" in text[start:end].lower():
         matches += _html_images(text, start, end)
-    images: list[Image] = []
-    for image in sorted(matches, key=lambda each: (each.start, -each.end)):
-        if not images or image.start >= images[-1].end:
-            images.append(image)
-    return images
+    return list(outermost(matches))
 
 
 def _markdown_images(
@@ -141,13 +138,10 @@ def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
     tags = [tag for tag in tree.tags if tag.name == "img" and tag.kind == "open"]
     starts = [tag.start for tag in tags]
     figures: dict[int, Element] = {}
-    position = start
-    for figure in tree.named("figure"):
-        if figure.is_closed and figure.start >= position:
-            position = figure.end
-            first = bisect_left(starts, figure.start)
-            if bisect_left(starts, figure.end) == first + 1:
-                figures[first] = figure
+    for figure in outermost(each for each in tree.named("figure") if each.is_closed):
+        first = bisect_left(starts, figure.start)
+        if bisect_left(starts, figure.end) == first + 1:
+            figures[first] = figure
     for number, tag in enumerate(tags):
         yield _html_image(tree, tag, figures.get(number))
 

@@ -15,6 +15,7 @@ from email.parser import HeaderParser
 from email.utils import collapse_rfc2231_value, parsedate_to_datetime
 from typing import NamedTuple
 
+from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
@@ -469,8 +470,7 @@ def _attribution_start(text: str) -> int:
 def _without_html_quotations(page: str) -> str:
     """Remove `blockquote` elements from HTML."""
     parts, position = [], 0
-    for quotation in parse_html(page).named("blockquote"):
-        if quotation.start >= position:
-            parts.append(page[position : quotation.start])
-            position = quotation.end
+    for quotation in outermost(parse_html(page).named("blockquote")):
+        parts.append(page[position : quotation.start])
+        position = quotation.end
     return "".join([*parts, page[position:]])

@@ -163,7 +163,7 @@ def test_table_in_a_quote_goes_to_another_chunker_too() -> None:
     ],
 )
 def test_image_is_read(text: str, alt: str, url: str, caption: str) -> None:
-    known = {"r 1": (0, 0, "u.png", "T")}
+    known = {"r 1": ("u.png", "T")}
     (image,) = find_images(f"x {text} y", 0, len(text) + 4, known)
     assert (image.alt, image.url, image.caption) == (alt, url, caption)
     assert (image.start, image.end) == (2, 2 + len(text))

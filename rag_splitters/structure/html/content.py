@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.tags import without_tags
 from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, Element, Tag, Tree, parse_html
 
@@ -176,10 +177,7 @@ class _Ranges:
     """The outermost of some elements, to find out what is inside them."""
 
     def __init__(self, elements: Iterable[Element]) -> None:
-        self.outermost: list[Element] = []
-        for each in elements:
-            if not self.outermost or each.start >= self.outermost[-1].end:
-                self.outermost.append(each)
+        self.outermost = list(outermost(elements))
         self._starts = [each.start for each in self.outermost]
 
     def holds(self, position: int) -> bool:
@@ -220,13 +218,9 @@ def _without_menus(tree: Tree) -> Tree:
     links = _Links(tree)
     if links.length < _SHORTEST_PAGE and links.first < 0:
         return tree
-    menus: list[Element] = []
-    for each in tree.elements:
-        is_possible = each.name in _MENUS and each.is_ended
-        if is_possible and (each.end <= links.first or each.start >= links.last):
-            is_inner = bool(menus) and each.start < menus[-1].end
-            if not is_inner and links.is_menu(each):
-                menus.append(each)
+    around = (e for e in tree.elements if e.end <= links.first or e.start >= links.last)
+    possible = (each for each in around if each.name in _MENUS and each.is_ended)
+    menus = list(outermost(filter(links.is_menu, possible)))
     dropped = sum(links.between(menu.start, menu.end)[0] for menu in menus)
     is_more = dropped > max(links.length, _SHORTEST_PAGE)
     return tree if is_more else _without(tree, map(_gap, menus))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
+from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.tags import number_in, plain_html, plain_replacements
 from rag_splitters.structure.html.tree import CELLS, SECTIONS, Element, Tree
 from rag_splitters.structure.tables.model import Cell, Row, Table
@@ -38,13 +39,12 @@ class HtmlTable(Table):
 
 def html_tables(tree: Tree, start: int, end: int) -> Iterator[HtmlTable]:
     """Yield the outermost tables in a part of a text that are closed and have a cell."""
-    elements, position = tree.named("table"), start
+    elements = tree.named("table")
     first = bisect_left(elements, start, key=lambda each: each.start)
-    for each in takewhile(lambda each: each.start < end, islice(elements, first, None)):
-        if each.start >= position and each.is_closed and each.end <= end:
-            position = each.end
-            if table := _read_table(tree, each):
-                yield table
+    inside = takewhile(lambda each: each.start < end, islice(elements, first, None))
+    for each in outermost(each for each in inside if each.is_closed and each.end <= end):
+        if table := _read_table(tree, each):
+            yield table
 
 
 def _read_table(tree: Tree, element: Element) -> HtmlTable | None:
