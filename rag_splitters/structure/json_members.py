@@ -84,18 +84,15 @@ class JsonMembers:
 
         Brackets at the edges of the part do not count. Several elements of one array are a slice.
         """
-        first = self._first(start, end)
+        first = self._lineage(self._first(start, end))
         while end > start + 1 and self.text[end - 1] in _CLOSERS:
             end -= 1
-        above = self._with_ancestors(first)
-        last = self._with_ancestors(self._at(end - 1))
-        shared = next((node for node in last if node in above), -1)
-        if shared == -1 and len(self.numbers) and not self._has_lines():
-            return "$"
-        one, other = (self._below(shared, nodes) for nodes in (above, last))
-        if one in (-1, other) or other == -1 or self.name_ends[one]:
-            return self._path(shared)
-        return f"{self._path(shared)}[{self.numbers[one]}:{self.numbers[other] + 1}]"
+        last = self._lineage(self._at(end - 1))
+        shared = sum(one == other for one, other in zip(first, last, strict=False))
+        path = "$" + "".join(map(self._step, first[:shared]))
+        if shared == min(len(first), len(last)) or self.name_ends[first[shared]]:
+            return path
+        return f"{path}[{self.numbers[first[shared]]}:{self.numbers[last[shared]] + 1}]"
 
     def _has_lines(self) -> bool:
         """Whether there are several values at the top."""
@@ -120,23 +117,13 @@ class JsonMembers:
             node = child
         return node
 
-    def _with_ancestors(self, node: int) -> list[int]:
-        nodes = [node]
+    def _lineage(self, node: int) -> list[int]:
+        """Return a member with those around it, the outermost first; nothing for -1."""
+        nodes: list[int] = []
         while node >= 0:
-            node = self.parents[node]
             nodes.append(node)
-        return nodes
-
-    @staticmethod
-    def _below(shared: int, nodes: list[int]) -> int:
-        """Return the node directly below an ancestor on the way to a node; -1 for itself."""
-        index = nodes.index(shared)
-        return nodes[index - 1] if index else -1
-
-    def _path(self, node: int) -> str:
-        """Return the path of one value."""
-        steps = [self._step(each) for each in self._with_ancestors(node)[:-1]]
-        return "$" + "".join(reversed(steps))
+            node = self.parents[node]
+        return nodes[::-1]
 
     def _step(self, node: int) -> str:
         """Return the last step of a member's path."""
