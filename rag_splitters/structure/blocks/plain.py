@@ -172,7 +172,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     following = first = skip_space(text, 0)  # where the text after the last heading begins
     title: Block | None = None
     for line in _short_lines(text):
-        start = line.end - len(line.raw.lstrip())
+        start = line.start
         if start < following or is_contents_line(line.text):
             continue
         if start == first and not line.after.strip() and _may_be_title(line.text):
@@ -186,13 +186,9 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
         elif _is_displayed(line, is_first):
             words = line.text
-            if (
-                displays
-                and start == following
-                and _is_continued(text, headings[displays[-1]], line)
-            ):
-                words = f"{headings[displays[-1]].title} {words}"
-                start = displays.pop()
+            before = headings[displays[-1]] if displays and start == following else None
+            if before and _is_continued(text, before, line):
+                words, start = f"{before.title} {words}", displays.pop()
             displays.append(start)
             headings[start] = _heading(text, start, line.end, 2, words)
         elif candidate := _numbered(line, is_first):
@@ -200,9 +196,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
         if start in headings:
             following = skip_space(text, headings[start].end)
     numbered = {
-        skip_space(text, line.start): _heading(
-            text, skip_space(text, line.start), line.end, min(len(number) + 1, 6), line.text
-        )
+        line.start: _heading(text, line.start, line.end, min(len(number) + 1, 6), line.text)
         for number, line, _ in _in_sequence(text, candidates)
     }
     counts = Counter(headings[start].title for start in displays)
@@ -245,14 +239,15 @@ def _short_lines(text: str) -> Iterator[_Line]:
         if end - start <= 200 and (content := (raw := text[start:end]).strip()):
             low, high = match.span(1) if match else (end, end)
             after = text[low : min(high, low + 700)]
-            yield _Line(start, end, raw, content, not before, before, line_break, after)
+            first = end - len(raw.lstrip())
+            yield _Line(first, end, raw, content, not before, before, line_break, after)
         before = text[max(start, end - 300) : end].strip()
 
 
 def _underlined(line: _Line) -> int:
     """Return the level of a heading whose underline is the next line, or 0."""
     after = line.after.rstrip()
-    if not after or after[0] not in "=-~*_" or len(after) > 3 * (line.end - line.start) + 20:
+    if not after or after[0] not in "=-~*_" or len(after) > 3 * len(line.raw) + 20:
         return 0
     if not underlines(after, line.text):
         return 0
@@ -261,7 +256,7 @@ def _underlined(line: _Line) -> int:
 
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
     """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
-    content, width = line.text, line.end - line.start
+    content, width = line.text, len(line.raw)
     if content[0] == "=" and (wiki := wiki_heading(content)):
         return wiki[0]
     if width <= _LONGEST_KEYWORD:
@@ -309,7 +304,7 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
         is_alone = is_first and not line.after.strip()
         return _Numbered((roman_value(roman[1]),), line, True) if is_alone else None
     match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
-    if match is None or line.end - line.start > _LONGEST or _IN_CONTENTS.search(line.text):
+    if match is None or len(line.raw) > _LONGEST or _IN_CONTENTS.search(line.text):
         return None
     title = match[3]
     if title[0].islower() or not any(map(str.isalpha, title[:3])) or title[-1] in ",;:":
@@ -327,11 +322,8 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
 def _has_capitals(title: str) -> bool:
     """Whether it is one sentence whose words, except short ones, begin with capitals."""
     words = re.findall(r"[^\W\d_]+", title)
-    is_one = not re.search(r"[.!?]\s", title)
-    return is_one and (
-        title[-1] == "?"
-        or not any(word[0].islower() and len(word) > _SMALL_WORDS for word in words)
-    )
+    is_small = any(word[0].islower() and len(word) > _SMALL_WORDS for word in words)
+    return not re.search(r"[.!?]\s", title) and (title[-1] == "?" or not is_small)
 
 
 def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Numbered]:
