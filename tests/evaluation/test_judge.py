@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from rag_splitters.calls import arun, run
 from rag_splitters.evaluation.judge import Failure, Judge
-from rag_splitters.evaluation.judge.retrieval import Retrieved, retrieve
+from rag_splitters.evaluation.judge.scores import Retrieved, retrieve
 from rag_splitters.evaluation.measure.uncertainty import mean_score
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 

@@ -19,8 +19,8 @@ from rag_splitters.evaluation.judge.records import (
     ScoreReport,
     read_facts,
 )
-from rag_splitters.evaluation.judge.retrieval import Retriever
 from rag_splitters.evaluation.judge.scores import (
+    Retriever,
     acontext_precision,
     acontext_relevance,
     aevaluate_facts,

@@ -263,15 +263,14 @@ def _question(text: str, name: str, references: Any, documents: _Documents) -> Q
 def _reference(part: Any, documents: _Documents, name: str) -> Range:
     """Return the position of a reference in a document."""
     fields = {"text": part} if isinstance(part, str) else part
-    if not isinstance(fields, Mapping):
-        raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
+    fields = fields if isinstance(fields, Mapping) else {}
     quotation, start, end = (
         fields.get(key, fields.get(other)) for key, other in _REFERENCE_KEYS.items()
     )
-    if start is None and end is None and isinstance(quotation, str) and quotation.strip():
-        return _only_position(quotation, documents.quotable(name))
     if start is None and end is None:
-        raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
+        if not isinstance(quotation, str) or not quotation.strip():
+            raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
+        return _only_position(quotation, documents.quotable(name))
     if type(start) is not int or type(end) is not int:
         raise InputError(f"start and end must be whole numbers, got {start!r} and {end!r}")
     text = documents[name][max(start, 0) : max(end, 0)]

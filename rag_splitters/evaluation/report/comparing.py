@@ -20,7 +20,6 @@ from rag_splitters.chunkers import (
     SentenceChunker,
 )
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.measure.chunks import (
@@ -206,16 +205,11 @@ def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
     >>> list(candidates([100]))
     ['auto 100', 'content_aware 100', 'recursive 100', 'sentence 100']
     """
-    kinds: dict[str, type[SizedChunker]] = {
-        "auto": AutoChunker,
-        "content_aware": ContentAwareChunker,
-        "recursive": RecursiveChunker,
-        "sentence": SentenceChunker,
-    }
+    kinds = (AutoChunker, ContentAwareChunker, RecursiveChunker, SentenceChunker)
     return {
-        f"{name} {size}": kind(chunk_size=size, length_function="tokens")
+        f"{kind.strategy} {size}": kind(chunk_size=size, length_function="tokens")
         for size in sizes
-        for name, kind in kinds.items()
+        for kind in kinds
     }
 
 
