@@ -99,11 +99,8 @@ class _Tree:
 
     def string(self, node: int | None) -> str:
         """Return a value as a text; "" if there is none."""
-        return "".join(self.decoded(start, end) for start, end in self.strings(node))
-
-    def decoded(self, start: int, end: int) -> str:
-        """Return the text of a string between its quotation marks."""
-        return "".join(text for text, _, _ in self.pieces(start, end))
+        pieces = (piece for string in self.strings(node) for piece in self.pieces(*string))
+        return "".join(text for text, _, _ in pieces)
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
         """Yield the parts of a string, each with its start and end in the JSON."""

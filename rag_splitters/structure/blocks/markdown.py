@@ -447,22 +447,18 @@ def _fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
     position = 0
     for block in [*blocks, Block("paragraph", len(text), len(text))]:
         start = skip_space(text, position)
-        if start < block.start:
-            end = trim_space(text, start, block.start)
-            _fill(text, filled, start, end, block)
+        end = trim_space(text, start, block.start)
+        last = filled[-1] if filled else None
+        is_container = last is not None and last.kind in ("quote", "list_item")
+        if last and is_container and start < end and not text[start:end].strip("> \t\r\n"):
+            filled[-1] = replace(last, end=end)
+        elif start < end:
+            group = last.group if last and last.group == block.group else 0
+            filled.append(Block("paragraph", start, end, group=group))
         if block.end > block.start:
             filled.append(block)
             position = block.end
     return filled
-
-
-def _fill(text: str, filled: list[Block], start: int, end: int, following: Block) -> None:
-    last = filled[-1] if filled else None
-    if last and last.kind in ("quote", "list_item") and not text[start:end].strip("> \t\r\n"):
-        filled[-1] = replace(last, end=end)
-        return
-    group = last.group if last and last.group == following.group else 0
-    filled.append(Block("paragraph", start, end, group=group))
 
 
 def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:

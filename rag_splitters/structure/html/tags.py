@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import TypeAlias
 
 from rag_splitters.text.excerpt import Excerpt, Replacement
@@ -147,13 +146,9 @@ def number_in(value: str) -> int:
 
 def attribute_span(tag: str, name: str) -> tuple[int, int]:
     """Return the start and end of the value of a tag's attribute; (0, 0) if there is none."""
-    match = _attribute_pattern(name).search(tag) if name in tag.lower() else None
+    pattern = _ATTRIBUTE % name
+    match = re.search(pattern, tag, re.IGNORECASE) if name in tag.lower() else None
     return match.span(match.lastindex or 0) if match else (0, 0)
-
-
-@cache
-def _attribute_pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_ATTRIBUTE % name, re.IGNORECASE)
 
 
 def plain_html(text: str, start: int, end: int) -> Excerpt:

@@ -131,7 +131,7 @@ class Cutter:
         content = self.writer.header().strip()
         if content and self._fits(content):
             stop = trim_space(self.text, start, end)
-            return [Span(start, stop, self._metadata(0, 0), content, modality="table")]
+            return [self._span(start, stop, 0, 0, content)]
         return self._as_text(start, end)
 
     def _cut_row(self, index: int) -> list[Span]:
