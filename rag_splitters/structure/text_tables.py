@@ -149,8 +149,6 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
         parts += _around(text, block, own)
     ends = [skip_space(text, table.end) for table in tables]
     spans = pack_blocks(text, parts, sizes, required=ends, without_overlap_at=ends)
-    if not tables:
-        return spans
     results: list[Span] = []
     number = position = 0
     for span in spans:

@@ -64,29 +64,21 @@ def _paragraphs(
     text: str, position: int, stop: int, breaks: re.Pattern[str] | None, group: int
 ) -> Iterator[Block]:
     """Yield the paragraphs, list items and pipe tables of a part of the text."""
-    if not text[position:stop].strip():
-        return
     lines = [match.span(1) for match in _LINE.finditer(text, position, stop)]
-    lines.append((stop, stop))
+    lines.append((stop, stop))  # after the blank line that every part ends with
     open_at, is_item = -1, False
     for (start, end), after in pairwise(lines):
         line = text[start : min(end, start + 200)]
-        if not line.strip() and not text[start:end].strip():
-            if open_at >= 0:
-                yield _paragraph(text, open_at, start, group if is_item else 0)
-            open_at = -1
-            continue
-        begins_item = _begins_item(text, line, open_at < 0 or is_item, after)
+        is_blank = not line.strip() and not text[start:end].strip()
+        begins_item = not is_blank and _begins_item(text, line, open_at < 0 or is_item, after)
         begins = begins_item or (breaks is not None and breaks.match(line) is not None)
-        if open_at >= 0 and begins:
+        if open_at >= 0 and (is_blank or begins):
             yield _paragraph(text, open_at, start, group if is_item else 0)
             open_at = -1
-        if open_at < 0:
+        if open_at < 0 and not is_blank:
             group += begins_item and not is_item
             is_item = begins_item or (is_item and not begins and line[:1].isspace())
             open_at = start
-    if open_at >= 0:
-        yield _paragraph(text, open_at, stop, group if is_item else 0)
 
 
 def with_items(text: str, blocks: Sequence[Block]) -> list[Block]:

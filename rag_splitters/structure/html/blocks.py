@@ -51,10 +51,8 @@ def html_blocks(tree: Tree) -> list[Block]:
         tag = tags[index]
         reader.text(position, tag.start)
         position, index = tag.end, index + 1
-        if not tag.opens or not _may_be_one_block(tag.element, data_tables):
-            reader.tag(tag)
-            continue
-        if reader.element(tag.element, index):
+        may_be_one = tag.opens and _may_be_one_block(tag.element, data_tables)
+        if may_be_one and reader.element(tag.element, index):
             position = tag.element.end
             index = bisect_left(tree.tag_starts, position, index)
         else:
