@@ -87,17 +87,6 @@ def outermost(parts: Iterable[Part]) -> Iterator[Part]:
             end = part.end
 
 
-def outside(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
-    """Return the parts, such as code, and the headings outside of them, in order."""
-    starts = [part.start for part in parts]
-
-    def is_outside(heading: Block) -> bool:
-        index = bisect_right(starts, heading.start) - 1
-        return index < 0 or heading.start >= parts[index].end
-
-    return sorted([*parts, *filter(is_outside, headings)], key=lambda block: block.start)
-
-
 def clipped(text: str, blocks: Sequence[Block], start: int, end: int) -> list[Block]:
     """Return what is visible of the blocks in a part of a text: not dropped, and not blank."""
     first = max(bisect_right(blocks, start, key=lambda block: block.start) - 1, 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from rag_splitters.structure.block import Block, Kind, TextFormat, outside
+from rag_splitters.structure.block import Block, Kind, TextFormat, outermost
 from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import line_kind
@@ -69,7 +69,7 @@ def _rst(text: str) -> list[Block]:
             level = levels.setdefault((line[1], is_over), len(levels) + 1)
             begin, end = above_start if is_over else start, line.end()
             headings.append(_block(text, "heading", begin, end, _plain(title, _RST_MARKS), level))
-    return outside(headings, list(_rst_code(text)))
+    return list(outermost([*headings, *_rst_code(text)]))
 
 
 def _rst_code(text: str) -> Iterator[Block]:
@@ -187,7 +187,6 @@ _TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}",
 
 def _latex(text: str) -> list[Block]:
     """Return the title and the sections, and verbatim code, formulas and tables."""
-    parts = list(_environments(text))
     matches = list(TEX_HEADING.finditer(text))
     used = [name for name in _SECTIONING if any(match[1] == name for match in matches)]
     headings = []
@@ -201,7 +200,7 @@ def _latex(text: str) -> list[Block]:
         level = used.index(match[1]) + 1
         plain = _plain(title, _TEX_MARKS)
         headings.append(_block(text, "heading", match.start(), end, plain, level))
-    return outside(headings, parts)
+    return list(outermost([*headings, *_environments(text)]))
 
 
 def _closing_brace(text: str, start: int) -> int:
@@ -261,7 +260,7 @@ def _man(text: str) -> list[Block]:
             title = f"{name}({section})" if section else name
         headings.append(_block(text, "heading", match.start(), match.end(), title, level))
     if headings:
-        return outside(headings, list(_troff_code(text)))
+        return list(outermost([*headings, *_troff_code(text)]))
     if page := PAGE_TITLE.match(text):
         headings.append(_block(text, "heading", page.start(1), page.end(), page[1], 1))
     for match in _PAGE_SECTION.finditer(text):

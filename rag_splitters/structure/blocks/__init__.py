@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_splitters.structure.block import Block, Kind, TextFormat, outside
+from rag_splitters.structure.block import Block, Kind, TextFormat, outermost
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.plain import plain_headings, with_anchors, with_paragraphs
 from rag_splitters.structure.contents import find_contents
@@ -78,7 +78,7 @@ def read_blocks(
     headings = read_headings(text, "text", keywords=keywords, metadata=metadata)
     contents = find_contents(text) if drop_contents else []
     dropped = [Block("dropped", *part) for part in contents]
-    blocks = with_paragraphs(text, outside(headings, dropped))
+    blocks = with_paragraphs(text, list(outermost([*headings, *dropped])))
     return blocks if len(blocks) > len(dropped) else with_paragraphs(text, headings)
 
 
