@@ -145,17 +145,15 @@ def may_be_mail(text: str) -> bool:
 
 
 def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end of the headers of each message, and its subject.
+    """Yield the start of each message, the start of its content, and its subject.
 
     >>> list(mail_headers("From: Ann\\nSubject: Tea\\n\\nIt is ready."))
-    [(0, 22, 'Tea')]
+    [(0, 24, 'Tea')]
     """
-    for start, begin, _ in _messages(text):
-        blank = BLANK_LINE.search(text, begin)
-        end = blank.start() if blank else len(text)
-        headers = HeaderParser().parsestr(text[begin:end] + "\n\n")
-        subject = str(headers.get("subject", ""))[:_LONGEST_HEADER]
-        yield start, end, " ".join(_decode_header(subject).split())
+    reader = _Reader(text, READ_ALL, "", is_bytes=False)
+    for start, begin, end in _messages(text):
+        part = reader.part(begin, end)
+        yield start, part.start, reader.header(part, "subject")
 
 
 def _messages(text: str) -> Iterator[tuple[int, int, int]]:
@@ -183,7 +181,7 @@ class _Reader:
     def read(self, start: int, end: int) -> Reading:
         """Read a message as a text with metadata."""
         self.writer = ExcerptWriter(self.text)
-        part = self._part(start, end)
+        part = self.part(start, end)
         self._write(part)
         headers = self._metadata_of(part)
         subject = headers.get(_SUBJECT, "")
@@ -192,9 +190,7 @@ class _Reader:
         metadata = {key: value for key, value in metadata.items() if value}
         return Reading(self.writer.excerpt(), {}, metadata)
 
-    def _part(
-        self, start: int, end: int, default_type: str = "text/plain", depth: int = 0
-    ) -> _Part:
+    def part(self, start: int, end: int, default_type: str = "text/plain", depth: int = 0) -> _Part:
         """Read the headers of the message or part between two offsets."""
         blank = BLANK_LINE.search(self.text, start, end)
         stop, body = blank.span() if blank else (end, end)
@@ -208,13 +204,14 @@ class _Reader:
 
     def _metadata_of(self, part: _Part) -> dict[str, str]:
         """Return the subject, sender and date of a message, as far as it has them."""
-        sender, subject, date = (self._header(part, name) for name in ("from", "subject", "date"))
+        sender, subject, date = (self.header(part, name) for name in ("from", "subject", "date"))
         with suppress(ValueError, TypeError, IndexError, OverflowError):
             date = parsedate_to_datetime(date).isoformat()
         headers = {_SUBJECT: subject, _SENDER: sender, _DATE: date}
         return {key: value for key, value in headers.items() if value}
 
-    def _header(self, part: _Part, name: str) -> str:
+    def header(self, part: _Part, name: str) -> str:
+        """Return a header as text in one line; "" if there is none."""
         value = str(part.headers.get(name, ""))[:_LONGEST_HEADER]
         if self.is_bytes and not value.isascii():
             value = self._in_charset(value.encode("latin-1"), "utf-8")
@@ -249,11 +246,11 @@ class _Reader:
         if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
             data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
             inner = _Reader(data.decode("latin-1"), self.options, self.name, is_bytes=True)
-            inner._write_with_headers(inner._part(0, len(data), depth=part.depth + 1))
+            inner._write_with_headers(inner.part(0, len(data), depth=part.depth + 1))
             self._begin()
             self.writer.add(inner.writer.excerpt().text, part.start, part.end)
         else:
-            self._write_with_headers(self._part(part.start, part.end, depth=part.depth + 1))
+            self._write_with_headers(self.part(part.start, part.end, depth=part.depth + 1))
 
     def _write_with_headers(self, message: _Part) -> None:
         headers = self._metadata_of(message).items()
@@ -272,7 +269,7 @@ class _Reader:
         position = 0
         while name and (line := lines.search(body, position)):
             if start >= 0:
-                yield self._part(
+                yield self.part(
                     part.start + start, part.start + line.start(), default, part.depth + 1
                 )
             if line[1]:
@@ -280,7 +277,7 @@ class _Reader:
             position = max(line.end() - 1, line.start() + 1)  # its line break may begin the next
             start = line.end()
         if start >= 0:  # the last part was not closed
-            yield self._part(part.start + start, part.end, default, part.depth + 1)
+            yield self.part(part.start + start, part.end, default, part.depth + 1)
         elif position == 0:
             yield _Part(Message(), part.start, part.end, "text/plain", part.depth + 1)
 
