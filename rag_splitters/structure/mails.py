@@ -418,14 +418,12 @@ def _decode_header(header: str) -> str:
 
 def _parts_to_keep(text: str, quotations: bool) -> list[tuple[int, int]]:
     """Return start and end of each part of a plain text to keep, without blank lines around it."""
-    begin, stop = 0, len(text)
-    parts: list[tuple[int, int]] = []
-    for low, high in [] if quotations else _quotations(text):
-        parts.append((begin, low))
-        begin = high
+    dropped = [] if quotations else list(_quotations(text))
+    begins = [0, *(end for _, end in dropped)]
+    ends = [*(start for start, _ in dropped), len(text)]
     return [
         (max(low, line_start(text, skip_space(text, low))), trim_space(text, low, high))
-        for low, high in (*parts, (begin, stop))
+        for low, high in zip(begins, ends, strict=True)
         if text[low:high].strip()
     ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
 from rag_splitters.text.lines import BLANK_LINE, LINE
@@ -25,14 +24,6 @@ _MARK = re.compile(
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
-
-
-class _Cue(NamedTuple):
-    """A cue: its times in seconds, and the positions of its lines."""
-
-    first: float
-    last: float
-    lines: list[tuple[int, int]]
 
 
 def read_subtitles(text: str) -> Reading:
@@ -58,14 +49,14 @@ def read_subtitles(text: str) -> Reading:
         raise UnreadableError("it has no cue such as 00:00:01,000 --> 00:00:02,500")
     writer, rows, speaker, previous = ExcerptWriter(text), list[Row](), "", list[str]()
     is_dialogue = False
-    for cue in cues:
+    for starts, ends, lines in cues:
         begun, was_dialogue = False, is_dialogue
         own: list[str] = []
-        for low, high in cue.lines:
+        for low, high in lines:
             line, name = _line(text, low, high)
             words = line.text.strip()
             own.append(words)
-            is_rolling = len(cue.lines) > 1 or cue.last - cue.first < _FLASH
+            is_rolling = len(lines) > 1 or ends - starts < _FLASH
             if not words or (is_rolling and previous and words == previous[-1] and not begun):
                 continue
             is_dialogue = _DASH.match(words) is not None or (begun and is_dialogue)
@@ -74,7 +65,7 @@ def read_subtitles(text: str) -> Reading:
             if writer.length:
                 writer.add("\n" if is_turn else " ")
             if not begun:
-                rows.append((writer.length, cue.first, cue.last))
+                rows.append((writer.length, starts, ends))
             if name and name != speaker:
                 writer.add(f"{name}: ", low, low)
             speaker, begun = name or speaker, True
@@ -90,8 +81,8 @@ def begins_subtitles(text: str) -> bool:
     return text.startswith("WEBVTT") or any(map(_TIMING.match, lines))
 
 
-def _cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues in the order of the file."""
+def _cues(text: str) -> Iterator[tuple[float, float, list[tuple[int, int]]]]:
+    """Yield the times of each cue in seconds and the positions of its lines, as in the file."""
     timings = list(_TIMING.finditer(text))
     is_vtt = text.lstrip("\ufeff").startswith("WEBVTT")
     ends = [*(timing.start() for timing in timings[1:]), len(text)]
@@ -106,7 +97,7 @@ def _cues(text: str) -> Iterator[_Cue]:
             stop = _before_number(text, start, end) if end < len(text) else end
         first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
         lines = [line.span() for line in LINE.finditer(text, start, stop)]
-        yield _Cue(first, max(first, last), lines)
+        yield first, max(first, last), lines
 
 
 def _before_number(text: str, start: int, end: int) -> int:

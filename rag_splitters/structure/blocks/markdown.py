@@ -48,7 +48,7 @@ def markdown_blocks(text: str) -> list[Block]:
     position = 0
     if match := _FRONT_MATTER.match(text):
         position = match.end()
-        leaves.put(Block("front_matter", 0, position))
+        leaves.blocks.append(Block("front_matter", 0, position))
     size = _WINDOW
     while position < len(text):
         end = _window_end(text, position, size)
@@ -288,19 +288,15 @@ class _Leaves:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._blocks: list[Block] = []
+        self.blocks: list[Block] = []
         self._containers: list[tuple[Kind, int]] = []  # kind, start
         self._unused: list[int] = []  # starts of containers that have no block yet
         self._group = 0
         self._item = -1  # index of the last block, if the next paragraph of its item joins it
 
-    def put(self, block: Block) -> None:
-        """Add a block that is not from a token."""
-        self._blocks.append(block)
-
     def finished(self) -> list[Block]:
         """Return all blocks. Text that no token covers becomes paragraphs."""
-        blocks = _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
+        blocks = _pair_captions(self._text, _fill_gaps(self._text, self.blocks))
         blocks = with_items(self._text, _in_details(self._text, blocks))
         return with_anchors(self._text, blocks)
 
@@ -364,7 +360,7 @@ class _Leaves:
         if unused:
             start = min(start, unused[0])
             self._unused = []
-        before = self._blocks[-1].end if self._blocks else 0
+        before = self.blocks[-1].end if self.blocks else 0
         start = skip_space(text, max(start, before))
         end = trim_space(text, start, max(stop, start))
         if end <= start:
@@ -372,10 +368,10 @@ class _Leaves:
         group = self._group if self._containers else 0
         if kind in ("list_item", "quote") and not level:
             level = sum(each == kind for each, _ in self._containers)
-        if self._item >= 0 and kind == "list_item" and self._item == len(self._blocks) - 1:
-            start = self._blocks.pop().start
-        self._blocks.append(Block(kind, start, end, level, title, group))
-        self._item = len(self._blocks) - 1 if kind == "list_item" else -1
+        if self._item >= 0 and kind == "list_item" and self._item == len(self.blocks) - 1:
+            start = self.blocks.pop().start
+        self.blocks.append(Block(kind, start, end, level, title, group))
+        self._item = len(self.blocks) - 1 if kind == "list_item" else -1
 
 
 def _words_of(heading: str) -> str:
