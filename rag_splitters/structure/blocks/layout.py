@@ -24,7 +24,7 @@ from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_item
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
-from rag_splitters.text.structure import Structure, Unbreakable
+from rag_splitters.text.structure import Range, Structure, Unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 _LONGEST_MARK = 60  # characters from the start of an item, which show its mark
@@ -130,18 +130,14 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
 
 def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
     """Forbids cuts inside a heading or a term, and between it and the block under it."""
-    starts: list[int] = []
-    ends: list[int] = []
+    ranges: list[Range] = []
     for one, block in pairwise(blocks):
         is_term = one.kind == "list_item" and one.title and one.group == block.group
-        if not heads(one, block) and not is_term:
-            continue
-        if ends and ends[-1] == one.start:
-            ends[-1] = block.start
-        else:
-            starts.append(one.start)
-            ends.append(block.start)
-    return Unbreakable((start, end + 1) for start, end in zip(starts, ends, strict=True)).guard
+        if heads(one, block) or is_term:
+            is_next = bool(ranges) and ranges[-1][1] > one.start
+            start = ranges.pop()[0] if is_next else one.start
+            ranges.append((start, block.start + 1))
+    return Unbreakable(ranges).guard
 
 
 def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
