@@ -137,7 +137,7 @@ def _around(tree: Tree, parts: Sequence[_Part]) -> Iterator[Element]:
         else:
             is_around = False
         if is_around and role == "header" and titles:
-            is_around = titles[0] < each.start or titles[-1] > each.end
+            is_around = titles[0] < each.start or titles[-1] >= each.end
         if is_around:
             yield each
 
