@@ -32,6 +32,19 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def stored_number(value: Any) -> int | None:
+    """Return a whole number in metadata as an int, and None for anything else.
+
+    Data frames give back numbers of NumPy, and some vector stores floats.
+
+    >>> [stored_number(value) for value in (7, 7.0, 7.5, True, "7")]
+    [7, 7, None, None, None]
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral | float):
+        return None
+    return int(value) if isinstance(value, Integral) or value.is_integer() else None
+
+
 def count_or_share(value: Any, name: str, *, includes_one: bool) -> int | float:
     """Return the value if it is a whole number or a share, from 0 to 1, else raise InputError."""
     if isinstance(value, Integral) or not isinstance(value, Real):  # NumPy has numbers of its own

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rag_splitters.parameters.checks import stored_number
 from rag_splitters.parent_child.budget import Budget
 from rag_splitters.parent_child.records import PLACE_KEYS, REPRESENTS_KEY, SOURCE_KEY, Entry
 from rag_splitters.text.sentences import sentence_spans
@@ -49,8 +50,8 @@ class Hit:
             space = (SOURCE_KEY, child.metadata.get(SOURCE_KEY, name))
             offset, place = parent_span[0], span
         else:
-            start, end = (child.metadata.get(key) for key in PLACE_KEYS)
-            if isinstance(start, int) and isinstance(end, int):
+            start, end = (stored_number(child.metadata.get(key)) for key in PLACE_KEYS)
+            if start is not None and end is not None:
                 place = start, end
         last = offset + len(parent.text)
         if place is None or not offset <= place[0] < place[1] <= last:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import chunk_id, stable_uuid
+from rag_splitters.parameters.checks import stored_number
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
@@ -69,10 +70,9 @@ class Entry:
 
         A start alone is how the frameworks' own splitters report what they guessed with `str.find`.
         """
-        start, end = self.metadata.get("start_index"), self.metadata.get("end_index")
-        if type(start) is int and type(end) is int and 0 <= start <= end:
-            return start, end
-        return None
+        keys = ("start_index", "end_index")
+        start, end = (stored_number(self.metadata.get(key)) for key in keys)
+        return None if start is None or end is None or not 0 <= start <= end else (start, end)
 
     @property
     def offset(self) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import stored_number
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
 from rag_splitters.reading.typesetting import unmoved
@@ -154,9 +155,9 @@ def _position_of(chunk: Any) -> tuple[int, int, str]:
     metadata = getattr(chunk, "metadata", {})
     start = getattr(chunk, "start", getattr(chunk, "start_char_idx", None))
     end = getattr(chunk, "end", getattr(chunk, "end_char_idx", None))
-    start = metadata.get("start_index") if start is None else start
-    end = metadata.get("end_index") if end is None else end
-    if not isinstance(start, int) or not isinstance(end, int):
+    start = stored_number(metadata.get("start_index") if start is None else start)
+    end = stored_number(metadata.get("end_index") if end is None else end)
+    if start is None or end is None:
         raise InputError(
             f"the chunk has no positions: start {start!r}, end {end!r}. Split with a splitter of "
             "rag_splitters and add_start_index=True"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import stored_number
 from rag_splitters.span import Source, Span
 
 P = TypeVar("P", bound="str | None")
@@ -76,8 +77,8 @@ def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -
     >>> add_known_pages([Span(4, 7)], "one\\ftwo", {"page_start": 8, "page_end": 9})[0].pages
     (9, 9)
     """
-    first, last = metadata.get("page_start"), metadata.get("page_end")
-    if not (isinstance(first, int) and isinstance(last, int) and text.count("\f") == last - first):
+    first, last = (stored_number(metadata.get(key)) for key in ("page_start", "page_end"))
+    if first is None or last is None or text.count("\f") != last - first:
         return spans
     pages = with_pages(spans, page_breaks(text, "\f"), first)
     return [span if span.pages else paged for span, paged in zip(spans, pages, strict=True)]
@@ -94,8 +95,8 @@ def first_page(metadata: Mapping[str, Any]) -> int:
     """
     for key, base in (("page_start", 0), ("page_number", 0), ("page_label", 0), ("page", 1)):
         value = metadata.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value + base
+        if (number := stored_number(value)) is not None:
+            return number + base
         if isinstance(value, str) and value.isdecimal():
             return int(value) + base
     return 1

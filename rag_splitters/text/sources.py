@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_splitters.ids import ChunkIds
+from rag_splitters.parameters.checks import stored_number
 from rag_splitters.text.origin import PLACES
 
 M = TypeVar("M", bound=BaseModel)
@@ -116,13 +117,10 @@ def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
     >>> offset_in_source(10, 14, "four")
     (10, None)
     """
-    if not _is_offset(start) or not _is_offset(end) or start > end:
+    start, end = stored_number(start), stored_number(end)
+    if start is None or end is None or not 0 <= start <= end:
         return 0, None
     return (start, None) if end - start == len(text) else (start, end)
-
-
-def _is_offset(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def copies_of(template: M, names: Iterable[str]) -> Callable[[Mapping[str, Any]], M]:
