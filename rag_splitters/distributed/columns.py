@@ -129,9 +129,22 @@ class DocumentTable:
         ids = [None] * len(texts)
         if self.id_column is not None:
             ids = rows.column(self.id_column).to_pylist()
-        details = rows.select(metadata).to_pylist() if metadata else [{} for _ in texts]
-        for text, values, name in zip(texts, details, ids, strict=True):
+        details = [_values(name, rows.column(name)) for name in metadata]
+        for number, (text, name) in enumerate(zip(texts, ids, strict=True)):
+            values = {key: each[number] for key, each in zip(metadata, details, strict=True)}
             yield text or "", values, None if name is None else str(name)
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    """Return a column's values. Raises ValueError for one that Python lacks, such as a late date."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise InputError(
+            f"column {name!r} holds a value that Python cannot hold ({error}): cast the column, "
+            "for example to strings, or list only other columns in metadata_columns"
+        ) from error
+    return values
 
 
 def check_kind(value: object, kind: type[DocumentTable], argument: str) -> None:
@@ -225,6 +238,15 @@ _STRINGS = ("string", "large_string", "string_view")
 
 
 def _repeatable(field: pa.Field) -> pa.Field:
-    """Return the field; views become strings or bytes, because Arrow cannot repeat views."""
-    plain = {"string_view": arrow().string(), "binary_view": arrow().binary()}
-    return field.with_type(plain.get(str(field.type), field.type))
+    """Return the field; views become strings or bytes, because Arrow cannot repeat views.
+
+    Raises TypeError for another type that Arrow cannot repeat, such as a list of views.
+    """
+    pa = arrow()
+    plain = {"string_view": pa.string(), "binary_view": pa.binary()}
+    field = field.with_type(plain.get(str(field.type), field.type))
+    try:
+        pa.nulls(0, field.type).take(pa.array([], pa.int64()))
+    except pa.ArrowNotImplementedError:
+        raise wrong_type(field.name, "values of a type that Arrow can repeat", field.type) from None
+    return field

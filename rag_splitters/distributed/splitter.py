@@ -24,6 +24,7 @@ from rag_splitters.distributed.columns import (
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
+from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import check_page_break, with_own_pages
 from rag_splitters.text.surrogates import without_surrogates
@@ -131,6 +132,7 @@ class TableSplitter(DocumentTable):
 
     def split_batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the chunks in batches of limited size; there is at least one, even if empty."""
+        check_has(table, "combine_chunks", "a pyarrow.Table, such as Table.from_pandas(dataframe)")
         schema = self.output_schema(table.schema)
         parts = (
             part

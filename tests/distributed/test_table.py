@@ -30,6 +30,7 @@ from rag_splitters import (
     TokenChunker,
 )
 from rag_splitters.distributed import TableSplitter, columns, splitter
+from rag_splitters.errors import RagSplittersError
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.surrogates import without_surrogates
 from tests.support.cases import CASES
@@ -336,6 +337,12 @@ def test_lone_surrogates_of_a_model_are_replaced() -> None:
             ValueError,
             "rename these columns of the doc",
         ),
+        (
+            {"text": ["a"], "tags": pa.array([["b"]], pa.list_(pa.string_view()))},
+            {},
+            TypeError,
+            "column 'tags' must hold values of a type that Arrow can repeat",
+        ),
     ],
 )
 def test_table_that_cannot_be_split_is_refused(
@@ -346,6 +353,21 @@ def test_table_that_cannot_be_split_is_refused(
         with pytest.raises(error) as raised:
             ask(pa.table(given))
         assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pa.record_batch({"text": ["a"]}), "expected a pyarrow.Table"),
+        (
+            pa.table({"text": ["a"], "until": pa.array([2**58], pa.timestamp("us"))}),
+            "column 'until' holds a value that Python cannot hold",
+        ),
+    ],
+)
+def test_values_that_cannot_be_read_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(RagSplittersError, match=message):
+        TableSplitter(SENTENCES).split_table(given)
 
 
 def test_way_out_of_a_name_that_is_taken_works() -> None:
