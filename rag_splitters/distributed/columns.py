@@ -136,7 +136,7 @@ class DocumentTable:
 
 
 def _values(name: str, column: Any) -> list[Any]:
-    """Return a column's values. Raises ValueError for one that Python lacks, such as a late date."""
+    """Return a column's values. Raises ValueError if Python lacks one, such as a late date."""
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError) as error:
