@@ -114,6 +114,8 @@ def _describe(metadata: Mapping[str, Any]) -> str:
         return _encode(metadata)
     except TypeError:  # keys that JSON lacks or that cannot be sorted
         return _encode(_sortable(metadata))
+    except ValueError:  # a value that contains itself
+        return _encode(_plain(metadata))
 
 
 def _sortable(value: Any) -> Any:
