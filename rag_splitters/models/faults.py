@@ -97,6 +97,8 @@ def retry_after(error: BaseException) -> float | None:
         return None
     try:
         seconds = float(value)
+    except (TypeError, OverflowError):  # an exception of any package may have a `retry_after`
+        return None
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(str(value)).timestamp() - time.time()

@@ -64,7 +64,9 @@ def _shape_error(answer: Any, where: Callable[[int], str]) -> InputError:
             kind = type(vector).__name__
             return BatchError(f"answered with {kind} instead of numbers for {where(row)}")
         width = len(vector) if width is None else width
-        if len(vector) != width or not width:
+        if not width:
+            return InputError(f"answered with an empty vector for {where(row)}")
+        if len(vector) != width:
             return InputError(
                 f"answered with a vector of {len(vector)} numbers for {where(row)}, and of {width}"
                 f" for {where(0)}"

@@ -6,6 +6,7 @@ import asyncio
 import math
 import pickle
 from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -268,12 +269,15 @@ def test_retries_are_left_to_a_client_that_retries(ask: Any) -> None:
         ("soon", None),
         ("nan", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        (timedelta(seconds=3), None),
+        (10**400, None),
     ],
 )
-def test_retry_after_reads_numbers_and_dates(header: str, wanted: float | None) -> None:
-    error = RuntimeError("slow down")
+def test_retry_after_reads_numbers_and_dates(header: Any, wanted: float | None) -> None:
+    error, other = RuntimeError("slow down"), RuntimeError("slow down")
     error.response = SimpleNamespace(headers={"retry-after": header})  # type: ignore[attr-defined]
-    assert retry_after(error) == wanted
+    other.retry_after = header  # type: ignore[attr-defined]
+    assert retry_after(error) == retry_after(other) == wanted
 
 
 def changed(row: int, value: Any) -> Callable[[list[str]], Any]:
@@ -293,7 +297,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "missing": (changed(2, None), r"NoneType instead of numbers for text 3 \(document 1"),
     "text": (changed(0, "ab"), r"str instead of numbers for text 0 \(document 0, offset 0\)"),
     "words": (changed(1, ["a", "b"]), r"instead of numbers for text 1"),
-    "empty": (lambda texts: [[] for _ in texts], "vector of 0 numbers"),
+    "empty": (lambda texts: [[] for _ in texts], "an empty vector for text 0"),
     "flat": (lambda texts: [1.0] * len(texts), "float instead of numbers for text 0"),
 }
 
