@@ -151,12 +151,19 @@ def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]
     if hasattr(model, "model_copy") and hasattr(model, "callback_manager"):
         manager = CallbackManager([*model.callback_manager.handlers, events])
         model = model.model_copy(update={"callback_manager": manager})
-    # A template ignores braces in the prompt.
-    parsed = model.structured_predict(schema, PromptTemplate("{text}"), text=prompt)
+    parsed, failure = None, None
+    try:  # a template ignores braces in the prompt
+        parsed = model.structured_predict(schema, PromptTemplate("{text}"), text=prompt)
+    except ValueError as error:
+        failure = error
     payloads = [event.payload or {} for event in events.get_events(CBEventType.LLM)]
     kinds = (EventPayload.RESPONSE, EventPayload.COMPLETION)
     responses = [payload[kind] for payload in payloads for kind in kinds if kind in payload]
-    return {"parsed": parsed, "raw": responses[-1] if responses else None}
+    return {
+        "parsed": parsed,
+        "parsing_error": failure,
+        "raw": responses[-1] if responses else None,
+    }
 
 
 _CUT_OFF_REASONS = frozenset("length max_tokens model_length max_output_tokens".split())
@@ -177,7 +184,7 @@ def why_unfinished(response: Any) -> str:
     >>> why_unfinished({"choices": [{"finish_reason": "length"}]})
     'it was cut off (length): allow longer answers, such as with a larger max_tokens'
     """
-    for reason in _finish_reasons(response, 4):
+    for reason in _finish_reasons(response, 5):
         name = reason.rpartition(".")[2].lower()
         if name in _CUT_OFF_REASONS:
             return (
@@ -194,9 +201,11 @@ def _finish_reasons(response: Any, depth: int) -> Iterator[str]:
     if response is None or isinstance(response, (str, int, float)) or depth == 0:
         return
     is_dict = isinstance(response, Mapping)
-    for name in (*_REASONS, *_REASON_HOLDERS):
+    for name in ("refusal", *_REASONS, *_REASON_HOLDERS):
         part = response.get(name) if is_dict else getattr(response, name, None)
-        if name in _REASONS:
+        if name == "refusal":  # OpenAI's models explain it there, and leave the answer empty
+            yield name if part else ""
+        elif name in _REASONS:
             yield str(getattr(part, "name", part) or "")
         elif part is not None:
             yield from _finish_reasons(part, depth - 1)

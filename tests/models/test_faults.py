@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from langchain_openai import (
 )
 from llama_index.embeddings.openai import OpenAIEmbedding
 from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
+from pydantic import BaseModel
 
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
@@ -39,6 +41,10 @@ WORDS = ("tea", "rain", "bad", "snow", "iron")
 TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
 BAD = WORDS.index("bad")
 AT_ONCE = {"Retry-After": "0"}
+
+
+class Starts(BaseModel):
+    starts: list[int]
 
 
 def body(message: str, code: str = "") -> bytes:
@@ -64,13 +70,13 @@ FATAL = {
 """Faults that every request would share."""
 
 
-def unfinished(reason: str) -> Callable[[dict[str, Any]], None]:
+def unfinished(reason: str, content: str = "1,") -> Callable[[dict[str, Any]], None]:
     """Without half of a text; of a structured answer, what came is valid by itself."""
 
     def change(answer: dict[str, Any]) -> None:
         answer["choices"][0]["finish_reason"] = reason
-        if not message_of(answer)["content"].startswith("{"):
-            message_of(answer)["content"] = "1,"
+        if content != "1," or not message_of(answer)["content"].startswith("{"):
+            message_of(answer)["content"] = content
 
     return change
 
@@ -279,6 +285,22 @@ def test_chat_loses_nothing_to_one_bad_document(
         server.requests.clear()
         assert split(chunker, is_async) == whole
         assert len(server.requests) == 1  # only what had failed: nothing unfinished was kept
+
+
+@pytest.mark.parametrize("schema", [None, Starts])
+@pytest.mark.parametrize("kind", ["openai", "llama_index_openai"])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [(refusing, r"withheld it \(refusal\)"), (unfinished("length", '{"starts": [1,'), "length")],
+)
+def test_message_says_why_an_answer_is_incomplete(
+    change: Any, reason: str, kind: str, schema: Any, server: OpenAIServer
+) -> None:
+    server.fault_of = lambda body: Fault(change=change)
+    [error] = chat_model(CHATS[kind](server)).ask(["Where?"], schema)
+    assert isinstance(error, ModelError)
+    assert re.search(reason, str(error))
+    assert not error.answered  # asking again would give the same answer
 
 
 @pytest.mark.parametrize(("kind", "is_async"), [("openai", True), ("llama_index", False)])
