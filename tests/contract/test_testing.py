@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
+import llama_index.core
 import pytest
+from langchain_core.documents import Document
 
 from rag_splitters import Chunker, SizedChunker, Span
-from rag_splitters.testing import check_chunker
+from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.testing import check_chunker, check_documents, check_nodes
 
 TEXT = "One two. Three four. Five."
 PARTS = [Span(0, 8), Span(9, 20), Span(21, 26)]
@@ -55,6 +60,8 @@ class Changing(Chunker):
         (Fixed(parts=PARTS[1:]), TEXT, "'One two.' is lost"),
         (Fixed(parts=(Span(0, 1), Span(1, 2))), "e\u0301", "cuts a grapheme cluster"),
         (Fixed(parts=(Span(0, 26, parent=1), Span(0, 27))), f"{TEXT} ", "comes before its parent"),
+        (Fixed(parts=(Span(0, 26, parent=0),)), TEXT, "comes before its parent"),
+        (Fixed(parts=(Span(0, 26, parent=7),)), TEXT, "comes before its parent"),
         (Fixed(parts=(Span(0, 20), Span(0, 26, parent=0))), TEXT, "is not inside its parent"),
         (Fixed(parts=(Span(0, 26), Span(0, 26, parent=0))), TEXT, "twice"),
         (Changing(), TEXT, "a second run differs"),
@@ -77,3 +84,17 @@ def test_a_broken_guarantee_is_found(chunker: Chunker, text: str, message: str) 
     with pytest.raises(AssertionError, match=message):
         check_chunker(chunker, text)
     check_chunker(Fixed(parts=PARTS), TEXT)
+    with pytest.raises(TypeError, match="chunker must be a Chunker, got <class"):
+        check_chunker(type(chunker), text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{}, {"include_prev_next_rel": False}])
+def test_a_front_end_with_its_own_settings_is_checked(options: dict[str, Any]) -> None:
+    source = llama_index.core.Document(text=TEXT * 3, metadata={"chunk_index": "of the user"})
+    parser = RecursiveNodeParser(chunk_size=20, **options)
+    check_nodes(source, parser([source]), parser)
+    document, splitter = Document(source.text, metadata=source.metadata), RecursiveTextSplitter()
+    check_documents(document, splitter.split_documents([document]), splitter)
+    splitter.add_start_index = False
+    with pytest.raises(AssertionError, match="None, None"):
+        check_documents(document, splitter.split_documents([document]), splitter)
