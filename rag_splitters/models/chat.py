@@ -98,7 +98,8 @@ class ChatModel(ModelHolder):
         Parameters:
             prompts: the prompts; lone surrogates are replaced, because no client can send them.
             schema: the pydantic model of the answers, for the framework's structured output. With
-                None, or if the model does not support it (see `is_structured`), answers are text.
+                None, or if the model does not support it (see `is_structured`), answers are text,
+                without the reasoning in `<think>` tags that some servers leave before it.
         """
         asking = Asking(self, schema)
         return await for_each(
@@ -154,9 +155,21 @@ def _read(llm: Any, response: Any, schema: _Schema, name: str) -> str | BaseMode
     if text is None or (isinstance(response, BaseModel) and not isinstance(text, str)):
         kind = type(response).__name__
         raise model_error(llm, f"answered {name} with {kind} instead of text")
-    if not str(text).strip():
+    answer = _without_reasoning(str(text))
+    if not answer.strip():
         raise model_error(llm, f"answered {name} with an empty text")
-    return str(text)
+    return answer
+
+
+def _without_reasoning(text: str) -> str:
+    """Return an answer without the reasoning before it, which some servers leave in the text.
+
+    >>> _without_reasoning("<think>It is about tea.</think>\\n\\nTea")
+    'Tea'
+    """
+    reasoning, end, answer = text.partition("</think>")
+    is_reasoning = reasoning.lstrip().startswith("<think>") or (end and "<think>" not in reasoning)
+    return answer.lstrip() if is_reasoning else text
 
 
 Llm = Annotated[

@@ -107,6 +107,21 @@ def test_chat_model_gives_text_where_a_langchain_model_has_no_structured_output(
     assert ask(model, ["x"], Borders) == ["1, 5"]
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>1, 2?</think>\n\n3", "3"),
+        ("1, 2?\n</think>\n3", "3"),
+        ("A <think> tag ends with </think>", "A <think> tag ends with </think>"),
+    ],
+)
+def test_reasoning_before_an_answer_is_left_out(text: str, answer: str) -> None:
+    model = chat_model(lambda prompt: prompt)
+    assert ask(model, [text]) == [answer]
+    (unfinished,) = ask(model, ["<think>1, 2?"])
+    assert "with an empty text" in str(unfinished)
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) -> None:
     def model(prompt: str) -> Any:
