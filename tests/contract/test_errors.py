@@ -35,6 +35,7 @@ from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.citations import cite, quoted
 from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation import Question, compare
+from rag_splitters.evaluation.judge import generate_facts
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from tests.support.forms import classes, required
@@ -395,6 +396,10 @@ async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> 
         ),
         (
             lambda: compare(RecursiveChunker(), ["a text"]),
+            "expected texts by name, such as {\"a.md\": text}, got ['a text']",
+        ),
+        (
+            lambda: generate_facts(["a text"], str.upper),
             "expected texts by name, such as {\"a.md\": text}, got ['a text']",
         ),
         (

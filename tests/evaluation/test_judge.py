@@ -201,6 +201,7 @@ def test_failure_of_one_question_keeps_the_others() -> None:
         (3, "a retriever must be"),
         (str, "a retriever must be"),
         (lambda question: "one text", "must return a list of texts, got str"),
+        (lambda question: {"context": ["a text"]}, "must return a list of texts, got dict"),
         (lambda question: None, "must return a list of texts, got NoneType"),
         (lambda question: [3], "a string or an object with a text, got 3"),
     ],

@@ -12,7 +12,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.judge.judge import Answer, Failure, Text, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Generated, Record
-from rag_splitters.evaluation.measure.questions import Question
+from rag_splitters.evaluation.measure.questions import Question, check_texts
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import fill
 from rag_splitters.parameters.checks import whole_number
@@ -91,6 +91,7 @@ async def _passages(
     [(0, 4), (2000, 1)]
     """
     whole_number(every, "every", 1)
+    check_texts(documents)
     chunker = chunker or RecursiveChunker(chunk_size=2000, chunk_overlap=0)
     sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
     spans = await chunker.plan(sources)

@@ -61,7 +61,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
         except Exception as error:  # a user's retriever may raise anything
             detail = without_secrets(f"{type(error).__name__}: {str(error)[:500]}", retriever)
             return Failure(f"the retriever raised {type(error).__name__}", detail)
-        if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+        if isinstance(result, str | bytes | Mapping) or not isinstance(result, Iterable):
             raise InputTypeError(
                 f"{describe_model(retriever)} must return a list of texts, "
                 f"got {type(result).__name__}"
