@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -30,15 +31,19 @@ def unknown_parameter(owner: str, name: str, names: Collection[str]) -> InputErr
 
 
 @contextmanager
-def plain_errors(kind: type[BaseModel]) -> Iterator[None]:
-    """Raise an InputError with a plain message instead of pydantic's ValidationError."""
+def plain_errors(kind: type[BaseModel] | Callable[..., Any]) -> Iterator[None]:
+    """Raise an InputError with a plain message instead of pydantic's ValidationError.
+
+    Parameters:
+        kind: the class, or the function whose arguments are checked.
+    """
     try:
         yield
     except ValidationError as error:
         raise InputError(_error_message(error, kind)) from None
 
 
-def _error_message(error: ValidationError, kind: type[BaseModel]) -> str:
+def _error_message(error: ValidationError, kind: Any) -> str:
     """Say in one line what is wrong with each parameter."""
     groups: dict[str, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
@@ -50,12 +55,13 @@ def _error_message(error: ValidationError, kind: type[BaseModel]) -> str:
     return "; ".join(_parameter_error(path, group, kind) for path, group in groups.items())
 
 
-def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: type[BaseModel]) -> str:
+def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: Any) -> str:
     """Say what is wrong with one parameter; a union has an error for each of its types."""
     types = {detail["type"] for detail in details}
-    if "extra_forbidden" in types:
-        return str(unknown_parameter(kind.__name__, path, kind.model_fields))
-    if "missing" in types:
+    if types & {"extra_forbidden", "unexpected_keyword_argument"}:
+        names = getattr(kind, "model_fields", None) or signature(kind).parameters
+        return str(unknown_parameter(kind.__name__, path, names))
+    if types & {"missing", "missing_argument"}:
         return f"{kind.__name__} needs the parameter {path!r}"
     if "frozen_instance" in types or "frozen_field" in types:
         return f"{kind.__name__} cannot be changed: create a new one with {path}="

@@ -12,11 +12,12 @@ from functools import wraps
 from inspect import getdoc
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, validate_call
 
 from rag_splitters.calls import call, in_both_forms
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.indexing import read_sources
@@ -88,12 +89,17 @@ def index_tools(index: ParentChildIndex[Any, Any]) -> list[Tool]:
 
 
 def _answering(tool: Callable[..., Awaitable[str]]) -> Callable[..., Coroutine[Any, Any, str]]:
-    """Return the tool with the errors that it raises on purpose as answers."""
+    """Return the tool with the errors that it raises on purpose as answers.
+
+    Arguments are checked, because not every framework does, and models write "1" or null for 1.
+    """
+    checked = validate_call(tool)
 
     @wraps(tool)
     async def answer(*args: Any, **kwargs: Any) -> str:
         try:
-            return without_surrogates(await tool(*args, **kwargs))
+            with plain_errors(tool):
+                return without_surrogates(await checked(*args, **kwargs))
         except RagSplittersError as error:
             return without_surrogates(cut(f"Error: {error}", MIN_TOKENS))
 

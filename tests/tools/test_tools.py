@@ -282,6 +282,10 @@ def test_sections_are_found_by_their_headings(section: str, ask: Ask) -> None:
         ("expand", {"document": "tea.md", "start": 0, "end": 9, "max_tokens": -5}, "200, got -5"),
         ("outline", {"start": 0}, "start must be a whole number of at least 1"),
         ("outline", {"start": 99}, "There are only 4 rows"),
+        ("read", {"document": "tea.md", "start": "1", "end": "3"}, "lines 1–3"),
+        ("read", {"document": 5}, "Error: document must be a string, got 5"),
+        ("read", {"doc": "tea.md"}, "needs the parameter 'document'"),
+        ("expand", {"document": "tea.md", "start": 0, "end": None}, "end must be a whole number"),
     ],
 )
 def test_errors_say_what_to_do(name: str, arguments: dict[str, Any], says: str, ask: Ask) -> None:
