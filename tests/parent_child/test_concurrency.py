@@ -1,10 +1,8 @@
-"""Parent-child retrieval from several threads, tasks, front ends and processes at once."""
+"""Parent-child retrieval from several threads, tasks and front ends at once."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import chromadb
 import pytest
 from langchain_core.documents import Document
 from llama_index.core import Document as LlamaIndexDocument
@@ -21,7 +18,6 @@ from llama_index.core import Document as LlamaIndexDocument
 from rag_splitters import llama_index
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
-    PostgresStore,
     RecursiveTextSplitter,
     parent_document_retriever,
 )
@@ -30,9 +26,7 @@ from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 WRITERS = 4
-PROCESSES = 2
 EACH = 3  # documents of a writer
-ROOT = Path(__file__).parents[2]
 
 
 def name_of(writer: int, number: int) -> str:
@@ -89,14 +83,12 @@ async def awork(retriever: ParentDocumentRetriever, writer: int) -> None:
     assert (await retriever.adelete([name_of(writer, 0)]))["num_deleted"] == 1
 
 
-def assert_complete(
-    retriever: ParentDocumentRetriever, first: int = 1, writers: int = WRITERS
-) -> None:
+def assert_complete(retriever: ParentDocumentRetriever) -> None:
     """All documents are there, and nothing else; their chunks are, and all can be found."""
-    expected = {name_of(w, n) for w in range(writers) for n in range(first, EACH)}
+    expected = {name_of(w, n) for w in range(WRITERS) for n in range(1, EACH)}
     with closing(opened(search_type="similarity")) as undisturbed:
-        for writer in range(writers):
-            undisturbed.add_documents([document(writer, n) for n in range(first, EACH)])
+        for writer in range(WRITERS):
+            undisturbed.add_documents([document(writer, n) for n in range(1, EACH)])
         assert ids(retriever) == ids(undisturbed)
     for name in sorted(expected):
         assert name in retriever.invoke(f"part 3 of {name}", k=1)[0].page_content
@@ -164,68 +156,6 @@ def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
         )
         assert_complete(first)
         assert second.verify().is_sound
-
-
-SHARER = """
-import sys
-from tests.parent_child.test_concurrency import share
-share(*sys.argv[1:])
-"""
-
-
-def shared(url: str, port: str, collection: str) -> ParentDocumentRetriever:
-    return opened(
-        client=chromadb.HttpClient(host="127.0.0.1", port=int(port)),
-        docstore=PostgresStore(url, timeout=20),
-        collection_name=collection,
-    )
-
-
-def share(url: str, port: str, collection: str, writer: str) -> None:
-    """Add documents when told to, and when told again find what all have added."""
-    with closing(shared(url, port, collection)) as retriever:
-        sys.stdout.write("open\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
-        for number in range(EACH):
-            retriever.add_documents([document(int(writer), number)])
-            retriever.invoke(f"part 3 of {name_of(int(writer), number)}")
-        sys.stdout.write("added\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
-        for other in range(PROCESSES):
-            for number in range(EACH):
-                name = name_of(other, number)
-                (found,) = retriever.invoke(f"part 3 of {name}", k=1)
-                assert name in found.page_content, name
-        sys.stdout.write("found\n")
-
-
-@pytest.mark.slow
-def test_processes_share_an_index_on_servers(
-    postgres_url: str, chroma_server: tuple[str, int], collection_name: str
-) -> None:
-    place = (postgres_url, str(chroma_server[1]), collection_name)
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", SHARER, *place, str(writer)], cwd=ROOT, **pipes)
-        for writer in range(PROCESSES)
-    ]
-    try:
-        for told in ("open\n", "added\n", "found\n"):
-            for process in processes:
-                assert process.stdout is not None
-                assert process.stdout.readline() == told
-            for process in processes:
-                if told != "found\n":
-                    assert process.stdin is not None
-                    process.stdin.write("\n")
-                    process.stdin.flush()
-    finally:
-        for process in processes:
-            process.communicate(timeout=60)
-    with closing(shared(*place)) as retriever:
-        assert_complete(retriever, first=0, writers=PROCESSES)
 
 
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(

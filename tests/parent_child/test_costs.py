@@ -81,10 +81,11 @@ def build(folder: Path, **options: Any) -> ParentDocumentRetriever:
 PLAIN: dict[str, Any] = {"search_type": "similarity", "smoothing": 0.0, "headings": False}
 
 
+@pytest.mark.parametrize("options", [PLAIN, {}], ids=["plain", "hybrid"])
 def test_adding_writes_every_parent_once_and_every_record_twice(
-    tmp_path: Path, asked: dict[str, list[Any]]
+    options: dict[str, Any], tmp_path: Path, asked: dict[str, list[Any]]
 ) -> None:
-    with closing(build(tmp_path, **PLAIN)) as retriever:
+    with closing(build(tmp_path, **options)) as retriever:
         retriever.add_documents(DOCUMENTS)
         children = retriever.vectorstore._collection.count()  # type: ignore[attr-defined]
         identity, noted, final = ([key for key, _ in rows] for rows in asked["write"])
@@ -124,19 +125,6 @@ def test_a_removal_concerns_the_children_of_few_turns(
         (numbers,) = call["where"]["_edition"].values()
         assert sum(each in numbers for each in editions) < len(editions) / 5
         assert retriever.verify().is_sound
-
-
-def test_hybrid_search_adds_the_state_to_what_is_written(
-    tmp_path: Path, asked: dict[str, list[Any]]
-) -> None:
-    with closing(build(tmp_path)) as retriever:
-        retriever.add_documents(DOCUMENTS[:10])
-        forget(asked)
-        retriever.add_documents(DOCUMENTS[10:])
-        noted, final = ([key for key, _ in rows] for rows in asked["write"])
-        assert len(noted) == COUNT - 10
-        assert [final[0], final[-1]] == ["state/log/0002", "state/revision"]
-        assert len(final) == 2 + 2 * (COUNT - 10)
 
 
 def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(

@@ -53,6 +53,7 @@ SPLITTERS: dict[str, Any] = {
     "parent_splitter": langchain.RecursiveTextSplitter(chunk_size=300),
 }
 EMBEDDINGS: Any = HashingEmbeddings()
+MODEL: Any = llama_index.HashingEmbedding()
 
 
 def build(**options: Any) -> ParentDocumentRetriever:
@@ -195,27 +196,11 @@ def test_nodes_go_into_any_vector_store(chroma: Chroma) -> None:
     documents = [LlamaDocument(text=text, id_=f"d{n}") for n, text in enumerate(TEXTS)]
     retriever = llama_index.parent_document_retriever(documents)
     nodes = [each.node for each in retriever.retrieve(QUESTIONS[0])]
-    embed_model: Any = embedding_model()
     for store in (None, ChromaVectorStore(chroma_collection=chroma._collection)):
         context = StorageContext.from_defaults(vector_store=store)
-        index = VectorStoreIndex(nodes, storage_context=context, embed_model=embed_model)
+        index = VectorStoreIndex(nodes, storage_context=context, embed_model=MODEL)
         (best,) = index.as_retriever(similarity_top_k=1).retrieve(nodes[0].text)
         assert best.text == nodes[0].text
-
-
-def embedding_model() -> Any:
-    from llama_index.core.embeddings import BaseEmbedding
-
-    class Hashing(BaseEmbedding):
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return HashingEmbeddings().embed_query(text)
-
-        _get_query_embedding = _get_text_embedding
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_text_embedding(query)
-
-    return Hashing()
 
 
 def test_query_fusion_and_similarity_postprocessor() -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 
-from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
-from rag_splitters.models import HashingEmbeddings
-from tests.parent_child.test_langchain import PARAGRAPHS, TEXT, SpanSplitter, build, children
+from rag_splitters.langchain import (
+    FixedSizeTextSplitter,
+    ParentDocumentRetriever,
+    parent_document_retriever,
+)
+from tests.parent_child.test_langchain import PARAGRAPHS, TEXT, build, children
 from tests.support.processes import run_python
 
 
@@ -26,29 +27,11 @@ def rows(retriever: ParentDocumentRetriever, prefix: str | None = None) -> list[
 @pytest.mark.slow
 def test_more_children_than_chroma_takes_at_once_are_all_kept() -> None:
     text = " ".join(f"{number:09}" for number in range(9000))
-    retriever = build([Document(page_content=text)], child_splitter=SpanSplitter(10))
+    retriever = build(
+        [Document(page_content=text)], child_splitter=FixedSizeTextSplitter(chunk_size=10)
+    )
     assert len(children(retriever)) > 5461
     assert "000008123" in retriever.invoke("000008123", k=1)[0].page_content
-
-
-def test_adding_twice_changes_nothing_and_embeds_nothing() -> None:
-    embedded: list[str] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        embedded.extend(texts)
-        return HashingEmbeddings(dimensions=32).embed_documents(texts)
-
-    documents = [Document(page_content=TEXT, metadata={"n": 1}), Document(page_content="short")]
-    retriever = build(embeddings=embed)
-    ids = retriever.add_documents(documents)
-    rows, count = children(retriever), len(embedded)
-    assert (
-        retriever.add_documents(documents)
-        == ids
-        == asyncio.run(retriever.aadd_documents(documents))
-    )
-    assert children(retriever) == rows
-    assert len(embedded) == count == len(rows)
 
 
 def test_duplicates_in_one_call_are_stored_once_and_the_last_counts() -> None:
@@ -97,7 +80,7 @@ def test_delete_takes_a_source() -> None:
 
 @pytest.mark.parametrize("blank", ["", " \n\t "])
 def test_blank_documents_can_be_got_and_have_no_parent(blank: str) -> None:
-    for parent_splitter in (SpanSplitter(80), None):
+    for parent_splitter in (FixedSizeTextSplitter(chunk_size=80), None):
         retriever = build(parent_splitter=parent_splitter)
         assert retriever.add_documents([]) == []
         ids = retriever.add_documents([Document(page_content=blank, metadata={"a": {}})])
@@ -151,13 +134,3 @@ def test_the_factory_without_options_gives_exact_positions() -> None:
         start, end = result.metadata["start_index"], result.metadata["end_index"]
         assert (TEXT * 20)[start:end] == result.page_content
         assert len(result.page_content) <= 2000
-
-
-def test_a_docstore_of_langchain_classic_works(tmp_path: Path) -> None:
-    docstore = create_kv_docstore(LocalFileStore(tmp_path))
-    documents = [Document(page_content=TEXT, metadata={"source": "a", "deep": {"x": [1]}}, id="a")]
-    retriever = build(documents, docstore=docstore)
-    assert retriever.get(["a"]) == documents
-    assert retriever.invoke("eagles", k=1)[0].metadata["deep"] == {"x": [1]}
-    assert retriever.delete(source="a")["succeeded"] == ["a"]
-    assert rows(retriever) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,32 +18,13 @@ from langchain_tests.integration_tests.indexer import (
 )
 from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitter
 
-from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
+from rag_splitters.langchain import (
+    FixedSizeTextSplitter,
+    ParentDocumentRetriever,
+    parent_document_retriever,
+)
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import MissingParentsError
-
-
-class SpanSplitter(TextSplitter):
-    """A splitter that reports positions as ours do: both ends, carried from the cut."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(chunk_size=size, chunk_overlap=0)
-
-    def split_text(self, text: str) -> list[str]:
-        size = self._chunk_size
-        return [text[at : at + size] for at in range(0, len(text), size)]
-
-    def create_documents(
-        self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
-    ) -> list[Document]:
-        documents = []
-        for text, metadata in zip(texts, metadatas or [{}] * len(texts), strict=True):
-            for n, part in enumerate(self.split_text(text)):
-                start = n * self._chunk_size
-                places = {"start_index": start, "end_index": start + len(part), "chunk_index": n}
-                documents.append(Document(page_content=part, metadata={**metadata, **places}))
-        return documents
-
 
 PARAGRAPHS = [
     f"Paragraph {n} is about {animal}. The {animal} lives in place {n}. It eats food {n}."
@@ -54,7 +34,10 @@ TEXT = "\n\n".join(PARAGRAPHS)
 
 
 def build(documents: Iterable[Document] | None = None, **options: Any) -> ParentDocumentRetriever:
-    splitters = {"parent_splitter": SpanSplitter(80), "child_splitter": SpanSplitter(30)}
+    splitters = {
+        "parent_splitter": FixedSizeTextSplitter(chunk_size=80),
+        "child_splitter": FixedSizeTextSplitter(chunk_size=30),
+    }
     options = splitters | {"retrieve": "parents"} | options
     return parent_document_retriever(documents, **options)
 
@@ -92,7 +75,7 @@ class TestDocumentIndexAsync(AsyncDocumentIndexTestSuite):
         return build()
 
 
-@pytest.mark.parametrize("parent_splitter", [SpanSplitter(80), None])
+@pytest.mark.parametrize("parent_splitter", [FixedSizeTextSplitter(chunk_size=80), None])
 def test_positions_of_results_are_those_of_the_source(parent_splitter: TextSplitter | None) -> None:
     text = TEXT + "\n\n" + TEXT  # every passage is there twice
     offset = {"start_index": 1000, "end_index": 1000 + len(text)}
@@ -114,26 +97,12 @@ def test_positions_of_results_are_those_of_the_source(parent_splitter: TextSplit
 
 def test_guessed_positions_of_other_splitters_are_left_out() -> None:
     stock = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=0, add_start_index=True)
-    for parent_splitter in (stock, SpanSplitter(80)):
+    for parent_splitter in (stock, FixedSizeTextSplitter(chunk_size=80)):
         (parent,) = build(
             [Document(page_content=TEXT)], parent_splitter=parent_splitter, child_splitter=stock
         ).invoke("eagles", k=1)
         assert ("start_index" in parent.metadata) is (parent_splitter is not stock)
         assert set(parent.matches[0]) == {"score"}
-
-
-def test_k_counts_parents_and_scores_fall() -> None:
-    retriever = build([Document(page_content=TEXT)], child_splitter=SpanSplitter(3))
-    total = -(-len(TEXT) // 80)
-    for k in (1, 3, total, total + 5):
-        results = retriever.invoke("horses", k=k)
-        assert len({result.id for result in results}) == len(results) == min(k, total)
-        scores = [result.metadata["score"] for result in results]
-        assert scores == sorted(scores, reverse=True)
-        assert scores == [result.matches[0]["score"] for result in results]
-    assert asyncio.run(retriever.ainvoke("horses", k=3)) == retriever.invoke("horses", k=3)
-    with pytest.raises(ValueError, match="k must be a whole number of at least 1, got 0"):
-        retriever.invoke("horses", k=0)
 
 
 METADATA: dict[str, Any] = {
@@ -182,20 +151,6 @@ def test_missing_parents_are_an_error_that_names_the_documents() -> None:
     assert retriever.invoke(query) == before
 
 
-def test_a_folder_keeps_everything_and_its_model(tmp_path: Path) -> None:
-    documents = [Document(page_content=TEXT, metadata={"deep": {"a": [1]}}, id="d")]
-    retriever = build(documents, path=tmp_path / "new" / "folder")
-    before = retriever.invoke("Where do the eagles live?", k=1)
-    retriever.close()
-    again = build(path=tmp_path / "new" / "folder")
-    assert again.invoke("Where do the eagles live?", k=1) == before
-    assert again.get(["d"]) == documents
-    assert again.get([before[0].id]) != []
-    again.close()
-    with pytest.raises(ValueError, match=r"HashingEmbeddings\(dimensions=1024\).*dimensions=64"):
-        build(path=tmp_path / "new" / "folder", embeddings=HashingEmbeddings(dimensions=64))
-
-
 def test_two_retrievers_in_memory_share_nothing() -> None:
     first = build([Document(page_content=TEXT)])
     assert build().invoke("eagles") == []
@@ -222,18 +177,6 @@ def test_contradictory_options_are_refused(options: dict[str, Any], message: str
         build(**{key: stores.get(key, value) for key, value in options.items()})
     with pytest.raises(ValueError, match="ids must be one for each of 1 documents, got 2"):
         build().add_documents([Document(page_content="a")], ids=["1", "2"])
-
-
-def test_other_vector_stores_and_stock_splitters_work() -> None:
-    retriever = build(
-        vectorstore=InMemoryVectorStore(HashingEmbeddings()),  # type: ignore[arg-type]
-        child_splitter=RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=20),
-        parent_splitter=RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=50),
-    )
-    assert asyncio.run(retriever.aadd_documents([Document(page_content=TEXT)], ids=["t"])) == ["t"]
-    results = retriever.invoke("Where do the whales live?", k=2)
-    assert "whales" in results[0].page_content
-    assert results == asyncio.run(retriever.ainvoke("Where do the whales live?", k=2))
 
 
 def test_users_see_no_warning() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import datetime
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceWindowNodeParser
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
@@ -37,6 +35,7 @@ from llama_index.core.vector_stores.types import (
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters.llama_index import (
+    HashingEmbedding,
     JSONKVStore,
     ParentDocumentRetriever,
     SentenceNodeParser,
@@ -171,26 +170,12 @@ def test_engines_callbacks_and_postprocessors_work() -> None:
         ]
         assert answer.source_nodes[0].text in str(answer)
     assert len(seen.get_event_pairs(CBEventType.RETRIEVE)) >= 2
-    fused = QueryFusionRetriever(
-        [retriever, FRONT.varied(retriever, search_type="hybrid")],
-        llm=MockLLM(),
-        num_queries=1,
-        similarity_top_k=2,
-        use_async=False,
-    )
-    assert len(fused.retrieve("amber n33")) == 2
 
 
 def test_an_index_over_the_same_rows_reads_nodes() -> None:
     retriever = FRONT.build(PAGES)
-
-    class Model(MockEmbedding):
-        def _get_query_embedding(self, query: str) -> list[float]:
-            return HashingEmbeddings().embed_query(query)  # type: ignore[return-value]
-
-    index = VectorStoreIndex.from_vector_store(
-        retriever.vector_store, embed_model=Model(embed_dim=1024)
-    )
+    store = retriever.vector_store
+    index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
     nodes = index.as_retriever(similarity_top_k=1).retrieve(sentence(33))
     ours = FRONT.find(FRONT.varied(retriever, retrieve="children", k=1), sentence(33))
     assert [(n.node_id, n.text) for n in nodes] == [(r.id, r.text) for r in ours]
@@ -250,16 +235,6 @@ def test_parsers_of_llama_index_work_without_positions(retrieve: str) -> None:
     for found in retriever.retrieve("amber n33"):
         assert found.node.start_char_idx is not None  # at least that of the parent
         assert "start_index" not in str(found.node.metadata)
-
-
-def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
-    retriever = FRONT.build(PAGES)
-    other = copy.copy(retriever)
-    other.similarity_top_k, other.search_type, other.retrieve_kind = 1, "hybrid", "children"
-    assert len(other.retrieve("n33")) == 1
-    assert len(retriever.retrieve("n33")) == 4
-    other.delete(["p3"])
-    assert "n33" not in retriever.retrieve("n33")[0].text
 
 
 @pytest.mark.parametrize(

@@ -165,16 +165,6 @@ def test_another_version_added_after_a_failure_leaves_nothing_stale(
         assert state(retriever) == state(undisturbed)
 
 
-def test_a_failed_write_of_records_leaves_no_child() -> None:
-    retriever, fuse = build()
-    retriever.add_documents([document("x", 1)])
-    retriever.delete(["x"])
-    fuse.left = 1  # the claim of the writer is the first that is written, and then the records
-    with pytest.raises(ConnectionError):
-        retriever.add_documents(OLD)
-    assert state(retriever)[1] == {}
-
-
 def test_a_replacement_that_fails_answers_as_before_or_after() -> None:
     query = "a0word0 a0word1"
     for failing in range(5):

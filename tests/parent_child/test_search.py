@@ -217,24 +217,6 @@ def test_children_that_are_removed_during_a_query_are_left_out(space: Any) -> No
     assert [result.id for result in front.find(retriever, QUESTION)] == everything[:-9]
 
 
-@every_front_end
-def test_a_score_threshold_holds_for_cosines(front: FrontEnd) -> None:
-    scores = [
-        r.score
-        for r in front.find(front.varied(filled(front), retrieve="children", k=80), QUESTION)
-    ]
-    for threshold in (scores[0] + 0.01, (scores[4] + scores[5]) / 2, -1.0):
-        retriever = front.varied(
-            filled(front),
-            retrieve="children",
-            search_type="similarity_score_threshold",
-            search_kwargs={"score_threshold": threshold},
-            k=50,
-        )
-        wanted = [score for score in scores if score >= threshold][:50]
-        assert [result.score for result in front.find(retriever, QUESTION)] == wanted
-
-
 @in_turn("kind", ["similarity", "mmr", "hybrid"])
 def test_filters_hold_for_every_search_type(front: FrontEnd, kind: str) -> None:
     retriever = front.varied(filled(front), where={"parity": "odd"}, search_type=kind, k=100)
@@ -480,14 +462,13 @@ def test_a_keyword_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
 def test_a_threshold_holds_for_every_search_type(front: FrontEnd, search_type: Any) -> None:
     retriever = front.varied(filled(front), retrieve="children", k=8, search_type=search_type)
     scores = [result.score for result in front.find(retriever, QUESTION)]
-    threshold = sorted(scores)[4]
-    good = front.find(
-        front.varied(retriever, search_kwargs={"score_threshold": threshold}), QUESTION
-    )
-    assert good
-    assert all(result.score >= threshold for result in good)
-    if search_type != "mmr":  # which then chooses from others
-        assert [each.score for each in good] == [each for each in scores if each >= threshold]
+    for threshold in (-1.0, sorted(scores)[4], max(scores) + 0.01):
+        limited = front.varied(retriever, search_kwargs={"score_threshold": threshold})
+        good = [result.score for result in front.find(limited, QUESTION)]
+        assert all(score >= threshold for score in good)
+        assert (good == []) == (threshold > max(scores))
+        if search_type != "mmr":  # which then chooses from others
+            assert good == [score for score in scores if score >= threshold]
 
 
 CODED = [

@@ -237,7 +237,8 @@ def test_rows_of_other_programs_are_neither_found_nor_touched(
 
 def test_a_folder_goes_from_one_front_end_to_the_other(tmp_path: Path) -> None:
     fronts = [FrontEnd("langchain"), FrontEnd("llama_index", asynchronous=True)] * 2
-    options = {"path": tmp_path, "search_type": "hybrid", "smoothing": 0.6, "headings": True}
+    options = {"path": tmp_path / "new" / "folder", "search_type": "hybrid"}
+    options |= {"smoothing": 0.6, "headings": True}
     deep = [
         (name, text, {**m, "deep": {"a": [n, None]}, "no": None})
         for n, (name, text, m) in enumerate(PAGES)
