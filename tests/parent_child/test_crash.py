@@ -6,12 +6,9 @@ from its measured length. CRASHES sets how many kills there are on each back end
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.processes import JobProcess
 from tests.support.stores import on_server
 
 pytestmark = pytest.mark.slow
@@ -30,56 +28,41 @@ State = dict[str, Any]
 
 
 class Crashes:
-    """The process of `tests.crash_process`, and what a test asks of it."""
+    """What a test asks of the process of `tests.support.crash_process`."""
 
     def __init__(self, place: dict[str, Any]) -> None:
-        command = [sys.executable, "-m", "tests.support.crash_process"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process: subprocess.Popen[str] = subprocess.Popen(
-            command, cwd=Path(__file__).parents[2], **pipes
-        )
+        self._process = JobProcess("tests.support.crash_process")
         self._place = place
 
     def do(self, operation: str, search_type: str, killed_after: float | None = None) -> float:
         """Do an operation, or kill its process some seconds after it began; how long it took."""
         killed = killed_after is not None
-        process = self._begun(job="do", operation=operation, search_type=search_type, killed=killed)
-        assert self._read_answer() == {"began": True}
+        job = {"place": self._place, "operation": operation, "search_type": search_type}
+        process = self._process.begin(job="do", killed=killed, **job)
+        assert self._process.read() == {"began": True}
         began = time.perf_counter()
         if killed_after is not None:
             time.sleep(killed_after)
             os.kill(process, signal.SIGKILL)
-        answer = self._read_answer()
+        answer = self._process.read()
         took = time.perf_counter() - began
         if answer == {"finished": True}:
-            answer = self._read_answer()
+            answer = self._process.read()
         assert answer.keys() == {"ended"}, answer.get("error")
         return took
 
     def look(self, operation: str | None, search_type: str, repair: bool = False) -> State:
         """What a fresh process finds, and what it makes of it."""
-        self._begun(job="look", operation=operation, search_type=search_type, repair=repair)
-        seen = self._read_answer()
+        job = {"place": self._place, "operation": operation, "search_type": search_type}
+        self._process.begin(job="look", repair=repair, **job)
+        seen = self._process.read()
         assert "error" not in seen, seen.get("error")
-        self._read_answer()
+        self._process.read()
         return seen
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=20)
-
-    def _begun(self, **job: Any) -> int:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"place": self._place, **job}) + "\n")
-        self._process.stdin.flush()
-        return int(self._read_answer()["process"])
-
-    def _read_answer(self) -> State:
-        assert self._process.stdout is not None
-        answer: State = json.loads(self._process.stdout.readline())
-        return answer
+        self._process.close()
 
 
 @pytest.fixture(params=["folder", *on_server("servers")])

@@ -5,12 +5,9 @@ ROUNDS sets how often each pair of operations meets, and WRITER_CRASHES how ofte
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -20,55 +17,35 @@ from typing import Any
 import pytest
 
 from rag_splitters.parent_child import DocstoreInUseError
+from tests.support.processes import JobProcess
 from tests.support.writer_process import document, opened
 
 pytestmark = pytest.mark.server
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
-ROOT = Path(__file__).parents[2]
 
 
-class Writer:
-    """A process of `tests.writer_process`."""
+class Writer(JobProcess):
+    """A process of `tests.support.writer_process`."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.support.writer_process"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, **pipes)
+        super().__init__("tests.support.writer_process")
         self.place: dict[str, Any] = {}
         self.job = 0
 
-    def begin(
+    def prepare(
         self, go: Path, operation: str, names: Sequence[str], version: str, delay: float = 0.0
     ) -> None:
         """Have a job ready at the place, which begins when the file is there."""
-        assert self._process.stdin is not None
         job = {"place": self.place, "go": str(go), "operation": operation, "delay": delay}
-        job |= {"names": list(names), "version": version}
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        self.job = self._answer()["process"]
-        assert self._answer() == {"ready": True}
+        self.job = self.begin(**job, names=list(names), version=version)
+        assert self.read() == {"ready": True}
 
-    def end(self) -> float | None:
-        """Wait for the job, and return how long it took; None if it was killed."""
-        answer = self._answer()
+    def end(self) -> None:
+        """Wait until the job has ended, or was killed."""
+        answer = self.read()
         assert "error" not in answer, answer["error"]
-        if "ended" not in answer:
-            self._answer()
-        return answer.get("took")
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -126,7 +103,7 @@ def meet(
 ) -> None:
     """Let two operations begin at the same moment, after their delays, and end."""
     for writer, job in zip(writers, (first, second), strict=True):
-        writer.begin(go, *job)
+        writer.prepare(go, *job)
     go.touch()
     for writer in writers:
         writer.end()
@@ -189,8 +166,8 @@ def test_writer_is_killed_while_another_writes_the_same(
     for number in range(CRASHES):
         go, killed = tmp_path / f"go{number}", writers[0]
         operation = operations[number % 5]
-        killed.begin(go, "delete" if number % 3 == 2 else "add", names, f"A{number}")
-        writers[1].begin(go, operation, names, f"B{number}", chance.uniform(0, 0.05))
+        killed.prepare(go, "delete" if number % 3 == 2 else "add", names, f"A{number}")
+        writers[1].prepare(go, operation, names, f"B{number}", chance.uniform(0, 0.05))
         go.touch()
         time.sleep(chance.uniform(0, 0.08))
         with suppress(ProcessLookupError):  # it may have finished
@@ -198,7 +175,7 @@ def test_writer_is_killed_while_another_writes_the_same(
         for writer in writers:
             writer.end()
         # Whoever was last, what they left is whole once the same is done again by anybody.
-        writers[1].begin(tmp_path / f"go{number}", "add", names, f"C{number}")
+        writers[1].prepare(tmp_path / f"go{number}", "add", names, f"C{number}")
         writers[1].end()
         expected = {name: [f"C{number}"] * 12 for name in names}
         versions = texts_by_document(place)
@@ -221,7 +198,7 @@ def test_stopped_writer_is_not_overtaken_and_finishes_when_it_goes_on(
         hurried.write_timeout = 1.0
         for attempt in range(10):
             go, stopped = tmp_path / f"go{attempt}", writers[0]
-            stopped.begin(go, "add singly", names, f"A{attempt}")
+            stopped.prepare(go, "add singly", names, f"A{attempt}")
             go.touch()
             time.sleep(chance.uniform(0.05, 0.3))
             os.kill(stopped.job, signal.SIGSTOP)

@@ -51,6 +51,34 @@ def do_jobs(do: Callable[[dict[str, Any]], None]) -> None:
         tell(ended=os.waitstatus_to_exitcode(status))
 
 
+class JobProcess:
+    """A process of a module that calls `do_jobs`."""
+
+    def __init__(self, module: str) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        command = [sys.executable, "-m", module]
+        self._process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, **pipes)
+
+    def begin(self, **job: Any) -> int:
+        """Hand a job over, and return the number of the process that does it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return int(self.read()["process"])
+
+    def read(self) -> dict[str, Any]:
+        """Wait for what is told next."""
+        assert self._process.stdout is not None
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+
 def tell(**facts: Any) -> None:
     """Write a line of JSON on stdout."""
     sys.stdout.write(json.dumps(facts) + "\n")

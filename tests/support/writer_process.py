@@ -2,7 +2,7 @@
 
 What takes long to import is imported once, and nothing is opened before the fork. Jobs are lines of
 JSON on stdin. A job's process opens the index, says that it is ready, waits until the file `go`
-exists, does what it was told, and answers with one line.
+exists, and does what it was told.
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ def _do(job: dict[str, Any]) -> None:
         while not Path(job["go"]).exists():
             time.sleep(0.0005)
         time.sleep(job["delay"])
-        began = time.perf_counter()
         _OPERATIONS[job["operation"]](retriever, job["names"], job["version"])
-        tell(took=time.perf_counter() - began)
 
 
 def main() -> None:
