@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
+from llama_index.llms.openai import OpenAI
 
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation.judge import (
@@ -26,11 +27,10 @@ from rag_splitters.evaluation.judge import (
     generate_facts,
     read_facts,
 )
-from rag_splitters.models import HashingEmbeddings, chat_model
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.reading.samples import sample_texts
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function
-from tests.support.openai_clients import LlamaIndexOpenAIChat
 from tests.support.openai_server import Fault, OpenAIServer
 
 SECRET = "sk-very-secret-0123456789"
@@ -97,16 +97,11 @@ def langchain_client(url: str) -> Any:
     return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=2.0)
 
 
-def llama_index_double(url: str) -> Any:
-    return chat_model(LlamaIndexOpenAIChat(url=url, api_key=SECRET), max_retries=1)
-
-
 def llama_index_client(url: str) -> Any:
-    own = pytest.importorskip("llama_index.llms.openai")
-    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=2.0)
+    return OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=2.0)
 
 
-CLIENTS = [langchain_client, llama_index_double, llama_index_client]
+CLIENTS = [langchain_client, llama_index_client]
 
 
 def finds(statement: str) -> list[str]:

@@ -18,10 +18,10 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.models import ChatModel, Llm, ModelError, chat_model, describe_model
+from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.span import Span
 from tests.support.chat_doubles import LlamaIndexDouble
-from tests.support.openai_clients import SECRET, azure_options, openai_options
+from tests.support.openai_clients import azure_options, openai_options
 from tests.support.openai_server import OpenAIServer
 
 
@@ -276,13 +276,3 @@ def test_openai_answers_with_a_schema(client: Any, is_async: bool, server: OpenA
     assert model.is_structured
     assert ask(model, ["ab"], Borders, is_async) == [Borders(numbers=[2])]
     assert server.requests[0]["body"]["response_format"]["type"] == "json_schema"
-
-
-@every_client
-def test_chat_model_keeps_the_key_to_itself(client: Any, server: OpenAIServer) -> None:
-    chunker = Asking(llm=client(server, temperature=0.25))
-    with pytest.raises(TypeError, match="pass a factory instead") as caught:
-        pickle.dumps(chunker)
-    assert SECRET not in str(caught.value)
-    assert SECRET not in repr(chunker) + str(chunker.model_dump()) + describe_model(chunker.llm)
-    assert "temperature=0.25" in chunker.model_dump()["llm"]

@@ -22,7 +22,6 @@ from rag_splitters.models import (
     HashingEmbeddings,
     ModelError,
     chat_model,
-    describe_model,
 )
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
@@ -382,15 +381,6 @@ def azure(server: OpenAIServer, **others: Any) -> AzureOpenAIEmbeddings:
 
 CLIENTS = {"openai": openai, "azure": azure}
 every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-
-
-@every_client
-def test_embedder_keeps_the_key_to_itself(client: Any, server: OpenAIServer) -> None:
-    embedder = Embedder(client(server, chunk_size=9))
-    with pytest.raises(TypeError, match="pass a factory instead") as caught:
-        pickle.dumps(embedder)
-    shown = [repr(embedder), str(embedder), describe_model(embedder), str(caught.value)]
-    assert SECRET not in "".join(shown)
 
 
 def test_embedder_errors_and_pickles_hold_no_plain_key() -> None:

@@ -24,11 +24,11 @@ from pydantic import BaseModel
 
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
+from tests.support.embedding_doubles import LlamaIndexEmbedder
 from tests.support.openai_clients import (
     SECRET,
     TIMEOUT,
     LlamaIndexChat,
-    LlamaIndexEmbeddings,
     azure_options,
     message_of,
     openai_options,
@@ -192,7 +192,9 @@ EMBEDDINGS: dict[str, Callable[[OpenAIServer], Any]] = {
     "azure": lambda server: AzureOpenAIEmbeddings(
         **azure_options(server), check_embedding_ctx_length=False
     ),
-    "llama_index": lambda server: LlamaIndexEmbeddings(url=server.url),
+    "llama_index": lambda server: LlamaIndexEmbedder(
+        model_name="m", function=plain_embeddings(server)
+    ),
     "llama_index_openai": lambda server: OpenAIEmbedding(**llama_index_options(server)),
     "function": plain_embeddings,
 }

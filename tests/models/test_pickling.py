@@ -25,9 +25,8 @@ from langchain_openai import (
     ChatOpenAI,
     OpenAIEmbeddings,
 )
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from pydantic import Field, PrivateAttr
+from llama_index.embeddings.openai import OpenAIEmbedding
+from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 
 import rag_splitters.langchain
 import rag_splitters.llama_index
@@ -37,7 +36,7 @@ from rag_splitters.distributed.columns import load
 from rag_splitters.evaluation import Question, compare
 from rag_splitters.langchain import SemanticTextSplitter
 from rag_splitters.llama_index import SemanticNodeParser
-from rag_splitters.models import Embedder, HashingEmbeddings, Llm, chat_model
+from rag_splitters.models import Embedder, HashingEmbeddings, Llm, chat_model, describe_model
 from tests.support.openai_server import OpenAIServer
 
 KEY, PASSWORD, HEADER = "sk-very-secret", "pass-very-secret", "header-very-secret"
@@ -62,74 +61,6 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_login(address: str) -> str:
     return address.replace("://", f"://user:{PASSWORD}@")
-
-
-# LlamaIndex's OpenAI and OpenAIEmbedding, which are packages of their own: the same settings
-
-
-def post(model: Any, path: str, body: dict[str, Any]) -> Any:
-    headers = {"Authorization": f"Bearer {model.api_key}", **(model.default_headers or {})}
-    return httpx.post(f"{model.api_base}/{path}", json=body, headers=headers).json()
-
-
-def credentials(api_key: str | None, api_base: str | None) -> dict[str, Any]:
-    default = os.environ.get("OPENAI_API_BASE", "https://api.openai.com/v1")
-    return {
-        "api_key": api_key or os.environ.get("OPENAI_API_KEY", ""),
-        "api_base": api_base or default,
-    }
-
-
-class LlamaIndexOpenAI(CustomLLM):
-    model: str
-    api_key: str
-    api_base: str
-    default_headers: dict[str, str] | None = None
-    additional_kwargs: dict[str, Any] = Field(default_factory=dict)
-    _http_client: Any = PrivateAttr()
-
-    def __init__(
-        self,
-        model: str = "m",
-        api_key: str | None = None,
-        api_base: str | None = None,
-        http_client: Any = None,
-        **others: Any,
-    ) -> None:
-        super().__init__(model=model, **credentials(api_key, api_base), **others)
-        self._http_client = http_client
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name=self.model)
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        answer = post(self, "chat/completions", {"messages": [{"content": prompt}]})
-        return CompletionResponse(text=answer["choices"][0]["message"]["content"])
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
-
-class LlamaIndexOpenAIEmbedding(BaseEmbedding):
-    api_key: str
-    api_base: str
-    default_headers: dict[str, str] | None = None
-
-    def __init__(
-        self, api_key: str | None = None, api_base: str | None = None, **others: Any
-    ) -> None:
-        super().__init__(**credentials(api_key, api_base), **others)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        answer = post(self, "embeddings", {"input": [text]})
-        return list(answer["data"][0]["embedding"])
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
 
 
 def azure(server: OpenAIServer) -> dict[str, Any]:
@@ -267,6 +198,9 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
     secret = "its pickle would hold a secret"
     return {
         "key": (chat(server), r"functools\.partial\(ChatOpenAI, \.\.\.\)"),
+        "Azure": (AzureChatOpenAI(**azure(server)), "partial"),
+        "embeddings": (embedding(server), "partial"),
+        "Azure's embeddings": (AzureOpenAIEmbeddings(**azure(server)), "partial"),
         "proxy": (chat(server, openai_proxy=with_login("http://proxy:1/")), "partial"),
         "client": (chat(server, client=own_client.chat.completions), "partial"),
         "headers": (chat(server, default_headers=headers), "partial"),
@@ -274,7 +208,7 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
         "sequence": (chat(server) | StrOutputParser(), "because TypeError"),
         "method": (embedding(server).embed_documents, "because TypeError"),
         "closure": (lambda texts: CLIENT.post(server.url), "because AttributeError: Can't pickle"),
-        "LlamaIndex with a key": (LlamaIndexOpenAI(api_key=KEY), secret),
+        "LlamaIndex with a key": (LlamaIndexOpenAI("gpt-4o", api_key=KEY), secret),
         "header in metadata": (
             FakeListChatModel(responses=["a"], metadata={"headers": headers}),
             secret,
@@ -288,20 +222,22 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
 
 def test_other_models_are_refused_with_the_factory_to_pass(server: OpenAIServer) -> None:
     for name, (model, message) in refused(server).items():
+        wrapped = (Embedder if hasattr(model, "embed_documents") else chat_model)(model)
         with pytest.raises(TypeError, match=message) as caught:
-            pickle.dumps(Embedder(model) if name == "lost headers" else chat_model(model))
+            pickle.dumps(wrapped)
         assert "pass a factory instead of the model" in str(caught.value), name
         for secret in (KEY, PASSWORD, HEADER):
-            assert secret not in str(caught.value), name
+            assert secret not in f"{caught.value} {wrapped!r} {describe_model(wrapped)}", name
     assert server.requests == []
 
 
 def test_model_that_loses_its_client_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """LlamaIndex drops what cannot be pickled: the copy would not go through the proxy."""
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert pickle.loads(pickle.dumps(chat_model(LlamaIndexOpenAI()))).description == "m"
+    plain = LlamaIndexOpenAI("gpt-4o")
+    assert pickle.loads(pickle.dumps(chat_model(plain))).description == "gpt-4o(temperature=0.1)"
     with pytest.raises(TypeError, match="its copy has another _http_client"):
-        pickle.dumps(chat_model(LlamaIndexOpenAI(http_client=CLIENT)))
+        pickle.dumps(chat_model(LlamaIndexOpenAI("gpt-4o", http_client=CLIENT)))
 
 
 def test_parser_shows_the_factory_to_pass(server: OpenAIServer) -> None:
@@ -380,10 +316,8 @@ def test_class_and_its_arguments_are_a_factory(
         "OpenAIEmbeddings": Embedder(partial(OpenAIEmbeddings, **options, **unchecked)),
         "AzureChatOpenAI": chat_model(partial(AzureChatOpenAI, **azure)),
         "AzureOpenAIEmbeddings": Embedder(partial(AzureOpenAIEmbeddings, **azure, **unchecked)),
-        "LlamaIndexOpenAI": chat_model(partial(LlamaIndexOpenAI, "m", api_base=server.url)),
-        "LlamaIndexOpenAIEmbedding": Embedder(
-            partial(LlamaIndexOpenAIEmbedding, api_base=server.url)
-        ),
+        "LlamaIndexOpenAI": chat_model(partial(LlamaIndexOpenAI, "gpt-4o", api_base=server.url)),
+        "OpenAIEmbedding": Embedder(partial(OpenAIEmbedding, api_base=server.url)),
     }
     pickles = {name: pickle.dumps(model) for name, model in models.items()}
     assert KEYS["OPENAI_API_KEY"].encode() not in b"".join(pickles.values())

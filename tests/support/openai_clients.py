@@ -1,15 +1,10 @@
-"""LlamaIndex models over OpenAI's protocol, for where its own clients are not installed.
-
-They do not retry by themselves.
-"""
+"""Options of OpenAI's clients, and a LlamaIndex model that does not retry by itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import httpx
-import openai
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 
@@ -56,44 +51,6 @@ class LlamaIndexChat(CustomLLM):
     def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
         answer = post(self.url, "chat/completions", {"messages": [{"content": prompt}]})
         return CompletionResponse(text=message_of(answer)["content"] or "", raw=answer)
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        raise NotImplementedError
-
-
-class LlamaIndexEmbeddings(BaseEmbedding):
-    """The same for embeddings."""
-
-    url: str
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        answer = post(self.url, "embeddings", {"input": texts})
-        return [each["embedding"] for each in answer["data"]]
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    _get_query_embedding = _get_text_embedding
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-
-class LlamaIndexOpenAIChat(CustomLLM):
-    """A LlamaIndex LLM that asks through the OpenAI client."""
-
-    url: str
-    api_key: str = SECRET
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="gpt-4o")
-
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=2.0)
-        messages: Any = [{"role": "user", "content": prompt}]
-        answer = client.chat.completions.create(model="gpt-4o", messages=messages)
-        return CompletionResponse(text=answer.choices[0].message.content or "")
 
     def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
         raise NotImplementedError
