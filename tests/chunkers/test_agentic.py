@@ -257,20 +257,3 @@ def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
     assert len(bodies) == 3
     assert bodies[0]["response_format"]["json_schema"]["name"] == "Starts"
     assert "there are 1 to 6" in bodies[2]["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prompt": "Where?"}, "must contain {sentences}"),
-        ({"window": 1}, "window must be at least 2, got 1"),
-        ({"on_error": "ignore"}, "raise"),
-        ({"llm": 3}, "llm must be"),
-        ({"llm": "gpt"}, "pass the model again"),
-        ({"segmenter": "spacy"}, "segmenter must be"),
-        ({"max_retries": -1}, "max_retries must be at least 0, got -1"),
-    ],
-)
-def test_agentic_refuses_options_that_make_no_sense(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        AgenticChunker(**{"llm": every_third, **options})

@@ -301,11 +301,6 @@ def test_stripped_html_has_positions_of_its_evidence() -> None:
     ]
 
 
-def test_contradictory_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"min_chunk_size must not be larger .* got 30"):
-        ContentAwareChunker(chunk_size=20, min_chunk_size=30)
-
-
 def test_few_words_before_the_first_subsection_stay_with_it() -> None:
     text = "# Tea\n\nHot.\n\n## Green\n\n" + "Cool the water, and wait. " * 5
     text += "\n\n## Black\n\n" + "Boil the water, and wait. " * 5

@@ -275,24 +275,3 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     run(folder.write(pairs))
     run(folder.write(pairs[:1]))
     assert run(folder.read([key for key, _ in pairs])) == [context for _, context in pairs]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prompt": "{chunk}"}, "must contain {document}"),
-        ({"cache": 3}, "cache must be"),
-        ({"cache": "folder"}, r"got a string: pass Path\('folder'\)"),
-        (
-            {"cache": Path("folder"), "llm": lambda prompt: "Context."},
-            "cannot be written to a configuration or a cache key",
-        ),
-        ({"document_window": 0}, "document_window must be at least 1, got 0"),
-        ({"max_concurrency": 0}, "max_concurrency must be at least 1, got 0"),
-        ({"on_error": "ignore"}, "plain"),
-        ({"llm": 3}, "llm must be"),
-    ],
-)
-def test_contextual_refuses_options_that_make_no_sense(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ContextualChunker(**options)

@@ -22,7 +22,7 @@ from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
 from rag_splitters.span import Source
-from rag_splitters.testing import HOSTILE_PIECES, hostile_texts
+from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from rag_splitters.text.sizing import sizer
 from tests.support.splitting import split_texts
 
@@ -141,8 +141,7 @@ def test_entity_mention_is_never_cut(
         min_chunk_size=int(least * size),
         length_function=unit,
     )
-    spans = chunker.spans(text)
-    check_sizes(chunker, text, [(span.start, span.end) for span in spans])
+    spans = check_chunker(chunker, text)
     measure, edges = sizer(unit)(text), set(clusters(text))
     for start, end, _ in find_mentions(chunker.ner, [Source(text)], [])[0]:
         if not {start, end} <= edges or measure.length(start, end) > size:
@@ -151,25 +150,6 @@ def test_entity_mention_is_never_cut(
             assert not start < span.start < end, (start, end, spans)
             assert not start < span.end < end, (start, end, spans)
         assert any(span.start <= start and end <= span.end for span in spans)
-
-
-def check_sizes(chunker: EntityChunker, text: str, spans: list[tuple[int, int]]) -> None:
-    """Positions, coverage and sizes, as `check_chunker` has them; it knows no mentions."""
-    covered = 0
-    for start, end in [*spans, (len(text), len(text))]:
-        assert not text[covered:start].strip()
-        covered = max(covered, end)
-    for (start, end), (after, stop) in pairwise(spans):
-        assert start <= after
-        assert end < stop
-        if after < end:
-            assert sizer(chunker.length_function)(text).length(after, end) <= chunker.overlap
-    edges = clusters(text)
-    for start, end in spans:
-        assert {start, end} <= set(edges)
-        assert text[start:end].strip()
-        alone = edges.index(end) - edges.index(start) == 1
-        assert chunker.fits(text[start:end]) or alone
 
 
 def test_entity_mention_that_is_too_long_is_cut_as_any_text() -> None:

@@ -161,28 +161,6 @@ def test_section_keywords_are_headings_of_plain_text() -> None:
     assert [list(span.headings) for span in spans] == [["§ 1 Scope"], ["§ 2 Place"]]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"chunk_sizes": ()}, "chunk_sizes must decrease from level to level"),
-        ({"chunk_sizes": (10, 20)}, "chunk_sizes must decrease from level to level"),
-        (
-            {"chunk_sizes": (20, 10), "chunk_size": 5},
-            r"chunk_size must be the last of chunk_sizes \(10\)",
-        ),
-        (
-            {"chunk_sizes": (20, 10), "chunk_overlap": 10},
-            "chunk_overlap must be smaller than chunk_size",
-        ),
-        ({"chunk_sizes": (20, 0)}, "chunk_size must be a whole number"),
-        ({"section_keywords": (" ",)}, "section_keywords must not be blank"),
-    ],
-)
-def test_contradictory_options_are_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        HierarchicalChunker(**parameters)
-
-
 def test_room_for_a_prefix_keeps_the_levels() -> None:
     narrow = HierarchicalChunker(chunk_sizes=(60, 20)).with_room_for("1234")
     assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)

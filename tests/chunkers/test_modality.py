@@ -324,21 +324,6 @@ def ascends(spans: list[Span]) -> None:
         assert one.end < other.end
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"format": "xls"},
-        {"image": "save"},
-        {"code": None},
-        {"chunk_size": 10, "chunk_overlap": 20},
-        {"chunk_size": 10, "text": RecursiveChunker(chunk_overlap=20)},
-    ],
-)
-def test_modality_chunker_refuses(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        ModalityChunker(**parameters)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",

@@ -327,14 +327,6 @@ async def test_a_strategy_may_ask_both_kinds_of_models() -> None:
     assert await asplit_texts(chunker, ["one", "two"]) == results
 
 
-def test_a_strategy_without_a_method_is_refused() -> None:
-    class Nothing(Chunker):
-        """Forgets to say where it cuts."""
-
-    with pytest.raises(TypeError, match=r"Nothing must define spans\(text\) or plan\(sources\)"):
-        Nothing()
-
-
 def test_only_the_base_class_writes_split_and_asplit() -> None:
     for chunker in CATALOGUE.values():
         assert chunker.split is Chunker.split

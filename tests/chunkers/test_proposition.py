@@ -184,17 +184,3 @@ def test_sentences_between_distant_evidence_are_kept() -> None:
         (0, 34, "Tea and rain."),
         (13, 23, "It is hot."),
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prompt": "What?"}, "must contain {sentences}"),
-        ({"chunk_overlap": 10}, "takes no chunk_overlap"),
-        ({"on_error": "ignore"}, "keep"),
-        ({"llm": None}, "llm must be"),
-    ],
-)
-def test_proposition_refuses_options_that_make_no_sense(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PropositionChunker(**{"llm": echo, **options})

@@ -114,23 +114,6 @@ def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
         kind(embeddings=lambda texts: embed(texts)).model_dump()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_chunk_size": 1001}, r"min_chunk_size must not be larger than chunk_size \(1000\)"),
-        ({"min_chunk_size": 1.5}, r"min_chunk_size must be a share in \[0, 1\]"),
-        ({"embeddings": 3}, "embeddings must be a LangChain Embeddings"),
-        ({"buffer_size": -1}, "buffer_size"),
-        ({"breakpoint_threshold_type": "median"}, "breakpoint_threshold_type"),
-        ({"breakpoint_threshold_amount": 101}, "must be a percentile from 0 to 100, got 101"),
-        ({"number_of_chunks": 2, "breakpoint_threshold_amount": 90}, "not both"),
-    ],
-)
-def test_chunker_refuses_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SemanticChunker(**{"embeddings": MODEL, **options})
-
-
 # Faults
 
 

@@ -85,8 +85,3 @@ def test_hashes_of_neighbours_are_those_of_the_nodes() -> None:
         assert one.next_node is not None
         assert one.next_node.hash == other.hash
     assert NodeWithScore(node=nodes[0]).text == "Rain fell."
-
-
-def test_negative_window_is_refused() -> None:
-    with pytest.raises(ValueError, match="window_size must be at least 0, got -1"):
-        SentenceWindowChunker(window_size=-1)

@@ -107,23 +107,6 @@ def test_topic_segments_are_bounded() -> None:
     assert max(after - before for before, after in pairwise([*starts, 500])) <= 60
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"model": "lsa"},
-        {"n_topics": 1},
-        {"n_topics": 2.5},
-        {"n_topics": "many"},
-        {"random_state": -1},
-        {"segmenter": "words"},
-        {"chunk_size": 10, "min_chunk_size": 11},
-    ],
-)
-def test_topic_refuses_wrong_parameters(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"must (be|not)|unknown"):
-        TopicChunker(**parameters)
-
-
 def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("sklearn")]:
         monkeypatch.delitem(sys.modules, name)
