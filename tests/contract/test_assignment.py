@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
-from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document
 
 import rag_splitters.langchain
@@ -170,17 +169,3 @@ def test_levels_of_a_hierarchy_are_assignable() -> None:
     parser.chunk_size = 10
     assert values(parser) == values(HierarchicalNodeParser(chunk_size=10))
     assert HierarchicalChunker(chunk_size=10).chunk_sizes is None
-
-
-# LlamaIndex's own objects
-
-
-def test_ingestion_cache_does_not_serve_chunks_of_other_sizes() -> None:
-    parser = SentenceNodeParser(chunk_size=60)
-    pipeline = IngestionPipeline(transformations=[parser])
-    documents = [Document(text=TEXT, id_="one")]
-    first = pipeline.run(documents=documents)
-    parser.chunk_size = 30
-    second = pipeline.run(documents=documents)
-    assert [node.text for node in second] == texts(SentenceNodeParser(chunk_size=30))
-    assert len(second) > len(first)

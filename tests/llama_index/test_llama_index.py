@@ -642,8 +642,8 @@ def test_pipeline_with_two_workers_gives_what_one_gives() -> None:
     assert plain(pipeline.run(documents=documents(), num_workers=2)) == expected
 
 
-def test_pipeline_cache_is_hit_by_the_same_parser_alone() -> None:
-    cache = IngestionCache()
+def test_pipeline_cache_is_hit_by_the_same_parser_alone_also_from_a_file(tmp_path: Path) -> None:
+    path, cache = str(tmp_path / "cache.json"), IngestionCache()
 
     def run(size: int) -> tuple[list[dict[str, Any]], int]:
         parser = RecursiveNodeParser(chunk_size=size, length_function=recorded)
@@ -655,22 +655,9 @@ def test_pipeline_cache_is_hit_by_the_same_parser_alone() -> None:
     assert asked > 0
     assert run(60) == (first, 0)
     assert run(61)[1] > 0
+    cache.persist(path)
+    cache = IngestionCache.from_persist_path(path)
     assert run(60) == (first, 0)
-
-
-def test_pipeline_cache_survives_a_file(tmp_path: Path) -> None:
-    path = str(tmp_path / "cache.json")
-    parser = RecursiveNodeParser(chunk_size=60, length_function=recorded)
-    pipeline = IngestionPipeline(transformations=[parser], cache=IngestionCache())
-    first = plain(pipeline.run(documents=documents()))
-    pipeline.cache.persist(path)
-    ASKED.clear()
-    again = IngestionPipeline(
-        transformations=[RecursiveNodeParser(chunk_size=60, length_function=recorded)],
-        cache=IngestionCache.from_persist_path(path),
-    )
-    assert plain(again.run(documents=documents())) == first
-    assert ASKED == []
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
