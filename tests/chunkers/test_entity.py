@@ -6,7 +6,6 @@ import copy
 import json
 import pickle
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -297,13 +296,6 @@ def test_entity_with_an_unknown_pipeline_downloads_nothing() -> None:
     pytest.importorskip("spacy")
     with pytest.raises(ImportError, match="python -m spacy download en_no_such_pipeline"):
         EntityChunker(ner="en_no_such_pipeline").spans("Ada.")
-
-
-def test_entity_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    message = r"EntityChunker needs spaCy: pip install .*\[ner\]"
-    with pytest.raises(ImportError, match=message):
-        EntityChunker(ner="en_core_web_sm").spans("Ada.")
 
 
 # Hugging Face and GLiNER, by what their objects answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import pairwise
 from typing import Any
 
@@ -105,15 +104,6 @@ def test_topic_segments_are_bounded() -> None:
     starts = _partition(np.ones((500, 2)), 1.8)
     assert starts[0] == 0
     assert max(after - before for before, after in pairwise([*starts, 500])) <= 60
-
-
-def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("sklearn")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    message = r"TopicChunker needs scikit-learn: pip install .*\[topics\]"
-    with pytest.raises(ImportError, match=message):
-        TopicChunker().spans(uneven(ORDERS[0])[0])
 
 
 def test_segments_cover_the_sentences_in_order() -> None:
