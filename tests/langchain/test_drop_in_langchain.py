@@ -265,6 +265,7 @@ def test_separators_go_where_langchain_puts_them(
     ("text", "separator", "is_regex", "size"),
     [
         ("foo bar baz 123", " ", False, 8),
+        ("One two.\nThree four. Five.", "", False, 18),
         (NOTES, "\n", False, 40),
         (FAQ, "Q: ", False, 50),
         ("one;two;three;", ";", False, 8),
@@ -327,15 +328,7 @@ def test_piece_that_is_too_big_is_cut_where_langchain_only_warns() -> None:
     ]
 
 
-# separator=, encoding_name=, model_name=
-
-
-@pytest.mark.parametrize("separator", ["", "\n"])
-def test_separator_is_taken(separator: str) -> None:
-    text = "One two.\nThree four. Five."
-    options: dict[str, Any] = {"separator": separator, "chunk_size": 18, "chunk_overlap": 0}
-    expected = CharacterTextSplitter(**options).split_text(text)
-    assert SeparatorTextSplitter(**options).split_text(text) == expected
+# encoding_name=, model_name=
 
 
 def test_tokenizer_is_taken_by_name() -> None:

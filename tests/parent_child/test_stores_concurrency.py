@@ -42,22 +42,6 @@ def started(code: str, place: Sequence[str], stderr: int | None = None) -> subpr
     )
 
 
-def test_threads_share_a_store(open_store: OpenStore) -> None:
-    shared, other = open_store(), open_store()
-
-    def work(name: int) -> None:
-        for number in range(60):
-            store = shared if number % 2 else other
-            store.mset([(f"{name}-{number}", [name] * 20), ("common", name)])
-            assert store.mget([f"{name}-{number}"]) == [[name] * 20]
-            if number % 3 == 0:
-                assert store.mdelete([f"{name}-{number}", "missing"]) == 1
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(work, range(4)))
-    assert len(list(shared.yield_keys())) == 4 * 40 + 1
-
-
 def test_writers_of_the_same_rows_do_not_mix_them(open_store: OpenStore) -> None:
     stores, keys = [open_store(), open_store()], [f"key-{number}" for number in range(1200)]
 

@@ -70,17 +70,6 @@ def call(store: KeyValueStore, name: str, argument: Any, *, is_asynchronous: boo
     return asyncio.run(arun(works[name](argument)))
 
 
-def test_store_keeps_rows_for_whoever_opens_it_next(open_store: OpenStore) -> None:
-    first = open_store()
-    first.mset([("key", {"text": "\ud800\0", "page": [1, None, 0.5]})])
-    first.close()
-    assert open_store().mget(["key", "other", "key"]) == [
-        {"text": "\ud800\0", "page": [1, None, 0.5]},
-        None,
-        {"text": "\ud800\0", "page": [1, None, 0.5]},
-    ]
-
-
 def test_store_yields_keys_in_order_while_it_is_written(open_store: OpenStore) -> None:
     store = open_store()
     store.mset([(f"key-{number:05}", number) for number in reversed(range(2500))])
