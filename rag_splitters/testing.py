@@ -27,7 +27,7 @@ from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import with_line_feeds
-from rag_splitters.text.overlaps import clause_starts
+from rag_splitters.text.overlaps import clause_starts, line_starts
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
@@ -175,11 +175,11 @@ def _check_overlap(
 ) -> None:
     """Check that overlaps fit, and that no longer overlap would have been possible.
 
-    An overlap begins with a sentence or, if no whole sentence fits, with a clause or a line, or
-    else with a word. An exact overlap must be the longest to the grapheme cluster. An overlap
-    fits if it leaves room for new text: for one grapheme cluster, or for all new text of the
-    chunk if that begins with a heading, a lead-in or a word that would be cut. Nor does it begin
-    inside what is unbreakable, or leave no room for that. Chunkers with `overlap_sentences`
+    An overlap begins with a sentence or, if no whole sentence fits, with a line, else with a
+    clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
+    overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
+    the chunk if that begins with a heading, a lead-in or a word that would be cut. Nor does it
+    begin inside what is unbreakable, or leave no room for that. Chunkers with `overlap_sentences`
     repeat a number of sentences, and those with a `language` keep signatures whole that only a
     parser finds; both are not checked.
     """
@@ -206,7 +206,7 @@ def _check_overlap(
         if chunker.exact_overlap:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
-        best += _clauses(text, one, whole) if not chunker.exact_overlap else []
+        best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
         for start in [*best, *longer] if chunker.overlap else []:
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
@@ -248,14 +248,14 @@ def _overlap_starts(
     return [at for at in starts if at in sentences], words
 
 
-def _clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the beginnings of clauses and lines inside a chunk, and of the chunk itself."""
-    first = clause_starts(text).first
-    start = first(span.start, span.start, span.end)
-    while start >= 0:
-        if not any(low < start < high for low, high in whole):
-            yield start
-        start = first(span.start, start + 1, span.end)
+def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the beginnings of lines in a chunk, then those of clauses, and of the chunk itself."""
+    for first in (line_starts(text).first, clause_starts(text).first):
+        start = first(span.start, span.start, span.end)
+        while start >= 0:
+            if not any(low < start < high for low, high in whole):
+                yield start
+            start = first(span.start, start + 1, span.end)
 
 
 def _begins_with_lead(text: str, new: int, end: int) -> bool:

@@ -30,7 +30,7 @@ class SizedChunker(Chunker):
     chunk_overlap: Overlap = 0
     """How much of the end of a chunk the next one repeats: a number of units (an int), or a share
     of `chunk_size` (a float below 1). Whole sentences are repeated if at least one fits, otherwise
-    whole clauses or lines, otherwise whole words."""
+    whole lines, otherwise clauses, otherwise words."""
 
     length_function: Unit = "characters"
     """Unit of all sizes: "characters", "words", "tokens" (cl100k_base),

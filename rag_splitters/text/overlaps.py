@@ -19,7 +19,7 @@ from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
-from rag_splitters.text.wrapping import next_clause
+from rag_splitters.text.wrapping import next_clause, next_line
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
@@ -41,7 +41,7 @@ class Starts(NamedTuple):
 
 
 def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
-    """Return an overlap of as many whole sentences as fit, else clauses or lines, else words.
+    """Return an overlap of as many whole sentences as fit, else lines, else clauses, else words.
 
     If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
 
@@ -53,6 +53,7 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     text, measure = structure.text, structure.fit(sizes).measure
     kinds = [
         sentence_starts(text, structure.sentences),
+        line_starts(text),
         clause_starts(text),
         word_starts(text, measure, sizes.size),
     ]
@@ -136,22 +137,37 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
     return Starts(first, last)
 
 
-def clause_starts(text: str) -> Starts:
-    """Return the beginnings of clauses and lines; see `next_clause`.
+def line_starts(text: str) -> Starts:
+    """Return the beginnings of lines; see `next_line`.
 
     A chunk that fits into the overlap is repeated as a whole.
+
+    >>> text = "x = 1, 2\\ny = 3, 4"
+    >>> text[line_starts(text).first(0, 4, len(text)) :]
+    'y = 3, 4'
+    """
+    return _starts_at(text, next_line)
+
+
+def clause_starts(text: str) -> Starts:
+    """Return the beginnings of clauses; see `next_clause`.
 
     >>> text = "It was cold there, and it rained"
     >>> text[clause_starts(text).first(0, 9, len(text)) :]
     'and it rained'
     """
+    return _starts_at(text, next_clause)
+
+
+def _starts_at(text: str, find: Callable[[str, int, int], int]) -> Starts:
+    """Return the places that a function finds, and the beginning of a chunk."""
 
     def first(start: int, low: int, end: int) -> int:
         if low <= start < end:
             return start
-        place = next_clause(text, low, end)
+        place = find(text, low, end)
         while place >= 0 and boundary_before(text, place) != place:
-            place = next_clause(text, place + 1, end)
+            place = find(text, place + 1, end)
         return place
 
     def last(start: int, low: int, high: int) -> int:

@@ -57,7 +57,7 @@ def pack(
         structure: the text, and where it may be cut.
         sizes: the sizes of chunks and overlaps.
         repeat: finds the start of the next chunk inside the last one; None: whole sentences, else
-            clauses or lines, else words.
+            lines, else clauses, else words.
         trim: whether to remove white space at the edges of chunks.
         without_overlap_at: offsets at which a chunk begins without an overlap.
         last: a chunk that was cut already; the text after it is cut.
@@ -203,10 +203,17 @@ class _Packer:
                 if cut > begin and not fault:
                     return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
+        return self.start_before(start, end, begin, stop), alone
+
+    def start_before(self, start: int, end: int, begin: int, stop: int) -> int:
+        """Return the start of a chunk whose own text is from `begin` to `stop`.
+
+        It has the longest overlap with the chunk from `start` to `end` that leaves room for that.
+        """
         next_start = self.overlap_start(start, end, self.earliest_before(stop))
         while next_start >= 0 and not self.measure.fits(next_start, stop, self.size):
             next_start = self.overlap_start(start, end, next_start + 1)
-        return next_start if next_start >= 0 else begin, alone
+        return next_start if next_start >= 0 else begin
 
     def earliest_before(self, end: int) -> int:
         """Return the earliest start of a chunk that ends at `end`, or one that is a little too big.
@@ -392,11 +399,14 @@ class _Packer:
     def merge_small(self, pieces: Sequence[Piece]) -> list[Piece]:
         """Merge each chunk below `min_size` with the one before or, else, the next, if both fit."""
         merged: list[Piece] = []
-        was_small = False
+        was_small = was_merged = False
         for start, own, end in pieces:
+            if was_merged and own not in self.apart:
+                start = self.start_before(merged[-1][0], merged[-1][2], own, end)
             is_small = self.is_small(start, end)
             may_merge = bool(merged) and (is_small or was_small) and own not in self.apart
-            if may_merge and self.measure.fits(merged[-1][0], end, self.size):
+            was_merged = may_merge and self.measure.fits(merged[-1][0], end, self.size)
+            if was_merged:
                 merged[-1] = (merged[-1][0], merged[-1][1], end)
                 is_small = self.is_small(merged[-1][0], end)
             else:
@@ -420,8 +430,7 @@ class _Packer:
             return pieces
         first_end = trim_space(text, start, cut[0]) if self.trim else cut[0]
         last_own = self.next_begin(cut[0])
-        last_start = self.overlap_start(start, first_end, 0)
-        last_start = last_start if last_start >= 0 else last_own
+        last_start = self.start_before(start, first_end, last_own, end)
         fits = first_end > start and not self.is_small(start, first_end)
         fits = fits and measure.fits(last_start, end, self.size)
         if not fits:

@@ -27,8 +27,9 @@ _INNER_END = re.compile(
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _LONGEST_GAP = 40  # characters of a mark and the white space after it before an offset
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
-_LINE_OR_CLAUSE = re.compile(rf"\n\s*|{_CLAUSE.pattern}")
-_MARKED_CLAUSE = re.compile(r"[;,，；、\n](?:(?<=[，；、\n])|(?=\s))\s*")  # the same without (a)
+_MARKED_CLAUSE = re.compile(r"[;,，；、](?:(?<=[，；、])|(?=\s))\s*")  # the same without (a)
+_LINE = re.compile(r"\n\s*")
+_CODE_ENDS = ";:{}()[]"  # a line that ends with one of them is not wrapped
 
 
 def unwrapped_lines(text: str) -> Finder:
@@ -213,22 +214,39 @@ def _last_clause(text: str, low: int, high: int) -> int:
     return cut if cut > low else -1
 
 
-def next_clause(text: str, low: int, high: int) -> int:
-    """Return the first offset from `low` to before `high` where a clause or a line begins, or -1.
+def next_line(text: str, low: int, high: int) -> int:
+    """Return the first offset from `low` to before `high` where the text of a line begins, or -1.
 
     Lines that begin with a letter do not count after lines as long as those of a wrapped paragraph.
+
+    >>> next_line("x = 1\\n    y = 2", 2, 15)
+    10
+    """
+    for match in _LINE.finditer(text, _before(text, low), high):
+        end, place = match.span()
+        if not low <= place < high:
+            continue
+        end -= text[end - 1 : end] == "\r"
+        is_long = end > _WIDTHS[0] and "\n" not in text[end - _WIDTHS[0] : end]
+        if not is_long or not text[place].isalpha() or text[end - 1] in _CODE_ENDS:
+            return place
+    return -1
+
+
+def next_clause(text: str, low: int, high: int) -> int:
+    """Return the first offset from `low` to before `high` where a clause begins, or -1.
 
     >>> next_clause("It may be cut here, or there", 6, 28)
     20
     """
-    begin = max(0, low - _LONGEST_GAP) if text[low - 1 : low].isspace() else max(0, low - 1)
-    pattern = _LINE_OR_CLAUSE if "(" in text[begin:high] else _MARKED_CLAUSE
+    begin = _before(text, low)
+    pattern = _CLAUSE if "(" in text[begin:high] else _MARKED_CLAUSE
     for match in pattern.finditer(text, begin, high):
-        place = match.end()
-        if not low <= place < high:
-            continue
-        begin = match.start()
-        is_long = begin > _WIDTHS[0] and "\n" not in text[begin - _WIDTHS[0] : begin]
-        if text[begin] != "\n" or not is_long or not text[place].isalpha():
-            return place
+        if low <= match.end() < high:
+            return match.end()
     return -1
+
+
+def _before(text: str, low: int) -> int:
+    """Return where the mark and the white space before an offset can begin."""
+    return max(0, low - _LONGEST_GAP) if text[low - 1 : low].isspace() else max(0, low - 1)
