@@ -178,10 +178,10 @@ def _check_overlap(
     An overlap begins with a sentence or, if no whole sentence fits, with a line, else with a
     clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
-    the chunk if that begins with a heading, a lead-in or a word that would be cut. Nor does it
-    begin inside what is unbreakable, or leave no room for that. Chunkers with `overlap_sentences`
-    repeat a number of sentences, and those with a `language` keep signatures whole that only a
-    parser finds; both are not checked.
+    the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
+    have a minimum size. Nor does it begin inside what is unbreakable, or leave no room for that.
+    Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
+    signatures whole that only a parser finds; both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
@@ -198,7 +198,7 @@ def _check_overlap(
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
-        if _begins_with_lead(text, new, other.end):
+        if chunker.sizes.min_size or _begins_with_lead(text, new, other.end):
             stop = other.end
         word = _WORD.match(text, new)
         word_end = word.end() if word else stop

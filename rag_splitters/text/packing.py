@@ -203,13 +203,16 @@ class _Packer:
                 if cut > begin and not fault:
                     return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
-        return self.start_before(start, end, begin, stop), alone
+        return self.start_after([(start, start, end)], begin, stop), alone
 
-    def start_before(self, start: int, end: int, begin: int, stop: int) -> int:
-        """Return the start of a chunk whose own text is from `begin` to `stop`.
+    def start_after(self, pieces: Sequence[Piece], begin: int, stop: int) -> int:
+        """Return the start of the next chunk, whose own text is from `begin` to `stop`.
 
-        It has the longest overlap with the chunk from `start` to `end` that leaves room for that.
+        It has the longest overlap with the last chunk that leaves room for that text.
         """
+        if not pieces or begin in self.apart:
+            return begin
+        start, _, end = pieces[-1]
         next_start = self.overlap_start(start, end, self.earliest_before(stop))
         while next_start >= 0 and not self.measure.fits(next_start, stop, self.size):
             next_start = self.overlap_start(start, end, next_start + 1)
@@ -401,8 +404,8 @@ class _Packer:
         merged: list[Piece] = []
         was_small = was_merged = False
         for start, own, end in pieces:
-            if was_merged and own not in self.apart:
-                start = self.start_before(merged[-1][0], merged[-1][2], own, end)
+            if was_merged:
+                start = self.start_after(merged, own, end)
             is_small = self.is_small(start, end)
             may_merge = bool(merged) and (is_small or was_small) and own not in self.apart
             was_merged = may_merge and self.measure.fits(merged[-1][0], end, self.size)
@@ -425,21 +428,20 @@ class _Packer:
         if measure.fits(start, end, self.size):
             return [*pieces[:-2], (start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
-        cut = self.coarsest_cut(start, start, high, high)
+        cut = self.coarsest_cut(start, own, high, high) if high > own else None
         if cut is None:
             return pieces
-        first_end = trim_space(text, start, cut[0]) if self.trim else cut[0]
+        middle = trim_space(text, own, cut[0]) if self.trim else cut[0]
+        start = self.start_after(pieces[:-2], own, middle)
         last_own = self.next_begin(cut[0])
-        last_start = self.start_before(start, first_end, last_own, end)
-        fits = first_end > start and not self.is_small(start, first_end)
-        fits = fits and measure.fits(last_start, end, self.size)
-        if not fits:
+        last = (self.start_after([(start, own, middle)], last_own, end), last_own, end)
+        if (
+            middle <= own
+            or self.is_small(start, middle)
+            or not measure.fits(last[0], end, self.size)
+        ):
             return pieces
-        return [
-            *pieces[:-2],
-            (start, min(own, first_end), first_end),
-            (last_start, last_own, end),
-        ]
+        return [*pieces[:-2], (start, own, middle), last]
 
     def indented(self, start: int) -> int:
         """Return the start of the indentation before `start`, if it leaves half of a chunk."""
