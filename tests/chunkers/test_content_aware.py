@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -71,7 +71,12 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
     return [chunk.text for chunk in chunker.chunk(text)]
 
 
+SMALL = {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7}
+
+
 @many
+@example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
+@example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
 @given(
     case=strategies.sampled_from(CASES),
     text=texts_of(MARKDOWN_PIECES),

@@ -18,6 +18,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.schema import MetadataMode
 
 from rag_splitters import CATALOGUE, Chunker, Span
+from rag_splitters.contract.line_breaks import repeats_more
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
 from tests.support.forms import front_end
@@ -55,6 +56,7 @@ VIOLATIONS = (
     "a# Heading\n- item\n  aé",
     "aa他说。a\r\n\r\n\r\n\r\n\r\n\r\n",
     "aa他说。a\n\n\n\n\n\n\n\n\n\n\n\nb",
+    "a aaaaaaaa  Longerwordaaaa3.14  a",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
@@ -105,7 +107,8 @@ def test_line_breaks_of_any_kind_give_the_same_chunks(strategy: str, text: str) 
     other = text.replace("\n", "\r")
     for chunker in CASES[strategy]:
         spans = chunker.spans(text)
-        if all(chunker.fits(span.text_of(other)) for span in spans):  # a token may be one more
+        fits = all(chunker.fits(span.text_of(other)) for span in spans)  # a token may be one more
+        if fits and not repeats_more(chunker, other, spans):
             assert _cuts(chunker.spans(other)) == _cuts(spans)
         if getattr(chunker, "length_function", None) == "words":  # "\r\n" has two characters
             texts = [span.text_of(text) for span in spans]
