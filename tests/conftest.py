@@ -9,7 +9,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
+from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +33,14 @@ from tests.support.stores import open_store, place  # noqa: F401
 # The frameworks' millions of objects outlive all tests: looking through them again and again took a
 # fifth of the time.
 gc.set_threshold(20_000, 10, 10)
+
+# No test needs TLS, but each client of a model loads all authorities that it may meet, which takes
+# longer than most tests: one of them is enough.
+_END = "-----END CERTIFICATE-----"
+_authority = tempfile.NamedTemporaryFile("w", suffix=".pem")  # noqa: SIM115
+_authority.write(Path(certifi.where()).read_text(encoding="utf-8").partition(_END)[0] + _END)
+_authority.flush()
+os.environ["SSL_CERT_FILE"] = _authority.name
 
 collect_ignore = ["data"]  # documents, some of which are Python
 
