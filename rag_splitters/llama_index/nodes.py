@@ -23,6 +23,7 @@ from llama_index.core.schema import (
 
 from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan
+from rag_splitters.errors import InputError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Span
@@ -83,7 +84,13 @@ def metadata_text(node: BaseNode) -> str:
 def _rendered(node: BaseNode, mode: MetadataMode) -> str:
     metadata = node.get_metadata_str(mode=mode).strip()
     template: str = getattr(node, "text_template", DEFAULT_TEXT_NODE_TMPL)
-    return template.format(content="", metadata_str=metadata) if metadata else ""
+    try:
+        return template.format(content="", metadata_str=metadata) if metadata else ""
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f"the text_template of document {node.node_id!r} must be a format string of "
+            f"{{content}} and {{metadata_str}}, got {template!r}"
+        ) from error
 
 
 def chunk_nodes(

@@ -541,6 +541,13 @@ def test_metadata_without_room_name_the_document() -> None:
         SentenceSplitter(chunk_size=128, chunk_overlap=0).get_nodes_from_documents([document])
 
 
+@pytest.mark.parametrize("template", ["{text}", "{0}", "{content"])
+def test_template_that_cannot_be_filled_in_names_the_document(template: str) -> None:
+    document = Document(text=TEXT, metadata={"a": 1}, text_template=template, id_="report-7")
+    with pytest.raises(ValueError, match="text_template of document 'report-7' must be a format"):
+        SentenceNodeParser().get_nodes_from_documents([document])
+
+
 def test_little_room_does_not_turn_into_overlap() -> None:
     document = Document(text=TEXT, metadata={"summary": "word " * 150})
     nodes = SentenceNodeParser(chunk_size=200, chunk_overlap=60)([document])
