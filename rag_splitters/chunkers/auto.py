@@ -60,7 +60,7 @@ class AutoChunker(MergingChunker):
     Use it for folders with many kinds of files, or if you do not want to choose. The kind is
     detected from the metadata (a file name or a MIME type) and from the text itself:
 
-    - Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man pages, logs, PDF and any other text:
+    - Markdown, HTML, XML, RST, AsciiDoc, Org, LaTeX, man pages, logs, PDF and any other text:
       `ContentAwareChunker`, or `ClusterChunker` for text without headings if you pass `embeddings`
     - source code: `CodeChunker` or, if tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language

@@ -18,9 +18,9 @@ from rag_splitters.structure.text_tables import pack_with_headers
 class ContentAwareChunker(MergingChunker):
     """Packs the blocks of a text, and keeps each block whole if it fits.
 
-    Use it for documentation, web pages and notes: Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man
-    pages, mail and plain text. A section that fits is one chunk, with its subsections. If it does
-    not fit, each subsection is cut on its own, so a chunk never continues past a heading at or
+    Use it for documentation, web pages and notes: Markdown, HTML, XML, RST, AsciiDoc, Org, LaTeX,
+    man pages, mail and plain text. A section that fits is one chunk, with its subsections. If it
+    does not fit, each subsection is cut on its own, so a chunk never continues past a heading at or
     above its level, except one that would be smaller than `min_chunk_size`. A heading stays with
     the text under it, a lead-in such as "You need:" with what follows it, and a few words before a
     first subsection with that. Code, tables, list items and quotes that fit are never cut. A block

@@ -20,6 +20,7 @@ TextFormat: TypeAlias = Literal[
     "xml",
     "rst",
     "asciidoc",
+    "org",
     "latex",
     "man",
     "mail",

@@ -19,7 +19,14 @@ from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAG
 from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails
-from rag_splitters.structure.markup import ADOC_LINE, PAGE_TITLE, TEX_HEADING, TROFF_HEADING
+from rag_splitters.structure.markup import (
+    ADOC_LINE,
+    ORG_HEADING,
+    ORG_SIGN,
+    PAGE_TITLE,
+    TEX_HEADING,
+    TROFF_HEADING,
+)
 from rag_splitters.structure.notebooks import read_notebook
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.subtitles import begins_subtitles, read_subtitles
@@ -392,6 +399,10 @@ def _is_asciidoc(text: str) -> bool:
     return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
 
 
+def _is_org(text: str) -> bool:
+    return "*" in text and bool(ORG_HEADING.search(text)) and bool(ORG_SIGN.search(text))
+
+
 def _is_latex(text: str) -> bool:
     if "\\" not in text or not (_LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text)):
         return False
@@ -612,6 +623,7 @@ _DATA: dict[str, TextKind] = {
     "man": TextKind(
         "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
     ),
+    "org": TextKind("org", "org", shows=_is_org, allows=ORG_HEADING.search),
     "log": TextKind("log", "log", shows=_is_log),
     "csv": TextKind(
         "csv",

@@ -1,4 +1,4 @@
-"""The marked parts of RST, AsciiDoc, LaTeX, man pages, mail and logs: headings, code, formulas.
+"""The marked parts of RST, AsciiDoc, Org, LaTeX, man pages, mail and logs: headings, code, tables.
 
 Each reader gets a text with the line breaks "\\n". The text between the marked parts consists of
 paragraphs and list items.
@@ -35,6 +35,15 @@ def _line_before(text: str, position: int) -> tuple[int, str]:
     start = text.rfind("\n", max(0, position - _LONGEST_LINE), max(0, position - 1)) + 1
     is_whole = start > 0 or position <= _LONGEST_LINE
     return start, text[start:position].rstrip() if is_whole else ""
+
+
+def _with_labels(text: str, position: int, is_label: Callable[[str], bool]) -> int:
+    """Return the start of the labels right above the line at `position`, or `position`."""
+    start, line = _line_before(text, position)
+    while position and is_label(line):
+        position = start
+        start, line = _line_before(text, position)
+    return position
 
 
 # reStructuredText
@@ -139,13 +148,12 @@ def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> lis
     kind = "quote" if opening[3] == "--" else _ADOC_KINDS.get(opening[3][0])
     if kind is None:
         return []
-    begin = opening.start()
-    while True:
-        start, line = _line_before(text, begin)
-        if line[:1] != "." and line_kind(line) not in _ADOC_LABELS:
-            break
-        begin = start
+    begin = _with_labels(text, opening.start(), _is_adoc_label)
     return [_block(text, kind, begin, closing.end(), opening[3].lstrip("`.-+/|,:!=*_"))]
+
+
+def _is_adoc_label(line: str) -> bool:
+    return line[:1] == "." or line_kind(line) in _ADOC_LABELS
 
 
 def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
@@ -159,6 +167,58 @@ def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
         return None
     level = "=-~^+".index(mark) + 1
     return _block(text, "heading", start, line.end(3), _plain(title, _ADOC_MARKS), level)
+
+
+# Org
+
+ORG_HEADING = re.compile(r"^(\*+)[ \t]+(\S.*)$", re.MULTILINE)
+"""Pattern of a heading in Org."""
+ORG_SIGN = re.compile(r"^[ \t]*(?:#\+(?:title:|begin_|startup:)|:properties:[ \t]*$)", re.M | re.I)
+"""Pattern of a line that only Org has."""
+_ORG_LINE = re.compile(  # a heading; around a block; around a drawer; a row
+    rf"{ORG_HEADING.pattern}"
+    r"|^[ \t]*(?:#\+(?:begin|end)_(\w+)(?:[ \t]+([\w-]+))?.*|:\w+:[ \t]*|\|.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ORG_MARKS = re.compile(  # a state, a priority, tags, a link, emphasis or code
+    r"^(?:TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+|\[#\w\][ \t]*|[ \t]:[\w@#%:]+:$"
+    r"|\[\[(?:[^\[\]]*\]\[)?([^\[\]]*)\]\]"
+    r"|(?<!\w)([*/~=+_])(?=\S)(.{1,200}?)(?<=\S)\2(?!\w)"
+)
+_ORG_QUOTES = ("quote", "verse", "center")
+
+
+def _org(text: str) -> list[Block]:
+    """Return the headings, and the blocks, drawers and tables between them."""
+    blocks: list[Block] = []
+    kind: Kind = "code"
+    start, closing, language = 0, "", ""
+    for line in _ORG_LINE.finditer(text):
+        mark = line[0].strip().lower()
+        if line[1]:
+            title, level, closing = _plain(line[2], _ORG_MARKS), min(len(line[1]), 6), ""
+            blocks.append(_block(text, "heading", line.start(), line.end(), title, level))
+        elif closing:
+            if mark.startswith(closing):
+                begin = _with_labels(text, start, _is_org_label)
+                blocks.append(_block(text, kind, begin, line.end(), language))
+                closing = ""
+        elif mark[0] == "|":
+            is_next = bool(blocks) and blocks[-1].end + 1 == line.start()
+            if is_next and blocks[-1].kind == "table":
+                blocks[-1] = replace(blocks[-1], end=line.end())
+            else:
+                begin = _with_labels(text, line.start(), _is_org_label)
+                blocks.append(_block(text, "table", begin, line.end()))
+        elif mark != ":end:" and not mark.startswith("#+end"):
+            start, language, name = line.start(), line[4] or "", (line[3] or "").lower()
+            closing = f"#+end_{name}" if name else ":end:"
+            kind = "front_matter" if not name else "quote" if name in _ORG_QUOTES else "code"
+    return blocks
+
+
+def _is_org_label(line: str) -> bool:
+    return line.lstrip()[:2] == "#+" and not _ORG_LINE.match(line)
 
 
 # LaTeX
@@ -312,6 +372,7 @@ def _whole(text: str, kind: Kind) -> list[Block]:
 MARKUP: dict[TextFormat, Callable[[str], list[Block]]] = {
     "rst": _rst,
     "asciidoc": _asciidoc,
+    "org": _org,
     "latex": _latex,
     "man": _man,
     "mail": _mail,

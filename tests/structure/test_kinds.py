@@ -115,6 +115,8 @@ def test_short_code_is_detected(kind: str) -> None:
             "text",
         ),
         ("= Tea\n:toc:\n\nHot.\n", "asciidoc"),
+        ("* Tea\n:PROPERTIES:\n:ID: 1\n:END:\n", "org"),
+        ("* Tea\n* Milk\n** Hot\n", "text"),
         ("== Tea ==\n\nHot.\n\n=== Green ===\n", "text"),
         ("Tea\n~~~\n\nUse :func:`pour`.\n\n.. note::\n\n   Hot.\n", "rst"),
         ("Tea\n===\n\nHot.\n", "text"),

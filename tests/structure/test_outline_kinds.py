@@ -51,6 +51,17 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["## The b of d"],
     ),
     ("asciidoc", "----\n\n== Never closed\n", ["## Never closed"]),
+    # Org
+    (
+        "org",
+        "* TODO [#A] The ~a~ of [[b][c]]  :tag:\n** B /c/ d_e_f\n* \n******* Deep\n",
+        ["# The a of c", "## B c d_e_f", "###### Deep"],
+    ),
+    (
+        "org",
+        "#+begin_src sh\n# a\n#+end_src\n# b\n* Tea\n:LOGBOOK:\n** Green\n",
+        ["# Tea", "## Green"],
+    ),
     # LaTeX
     (
         "latex",
@@ -161,6 +172,27 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["# Tea", "# Milk"],
     ),
 ]
+
+
+def test_blocks_of_org_are_whole_with_their_labels() -> None:
+    code = "#+NAME: boil\n#+BEGIN_SRC sh :results silent\n  boil\n\n#+begin_x\n#+end_src"
+    table = "#+CAPTION: Teas\n| a | b |\n|---+---|\n| 1 | 2 |"
+    drawer = ":PROPERTIES:\n:ID: 1\n:END:"
+    quote = "#+begin_quote\nHot.\n#+end_quote"
+    text = f"* Tea\n{drawer}\n{code}\nHot.\n- a\n- b\n\n{table}\n{quote}\n:X:\nopen\n"
+    blocks = read_blocks(text, "org")
+    assert [(block.kind, text[block.start : block.end]) for block in blocks] == [
+        ("heading", "* Tea"),
+        ("front_matter", drawer),
+        ("code", code),
+        ("paragraph", "Hot."),
+        ("list_item", "- a"),
+        ("list_item", "- b"),
+        ("table", table),
+        ("quote", quote),
+        ("paragraph", ":X:\nopen"),
+    ]
+    assert blocks[2].title == "sh"
 
 
 @pytest.mark.parametrize(("format", "text", "expected"), CASES)

@@ -61,7 +61,16 @@ SENTENCES = (
     "It must not be too full, or it will boil over and put out the flame.",
     "Nobody leaves it alone while it is on the stove in the kitchen.",
 )
-FORMATS: tuple[TextFormat, ...] = ("markdown", "text", "rst", "asciidoc", "latex", "man", "mail")
+FORMATS: tuple[TextFormat, ...] = (
+    "markdown",
+    "text",
+    "rst",
+    "asciidoc",
+    "org",
+    "latex",
+    "man",
+    "mail",
+)
 STRATEGIES: list[Chunker] = [
     RecursiveChunker(chunk_size=260),
     SentenceChunker(chunk_size=260),

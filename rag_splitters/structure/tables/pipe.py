@@ -1,4 +1,4 @@
-"""Pipe tables, as GitHub's Markdown has them."""
+"""Pipe tables, as GitHub's Markdown and Org have them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.lines import LINE_BREAK
 
 _PIPE = re.compile(r"(?<!\\)\|")
-_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 
 
 class PipeTable(Table):
