@@ -49,18 +49,22 @@ ROW = r"\|(?=[^\r\n|]{0,200}\|)"
 """Pattern of the beginning of a table's row; AsciiDoc has a cell in each line."""
 
 _KEYWORDS = (
-    "part book teil volume",
-    "canto act chapter chapitre capítulo capitolo kapitel annex appendix anhang schedule",
-    "scene section item abschnitt",
-    "article artikel",
+    "part book teil volume titre título titolo раздел",
+    "canto act chapter chapitre capítulo capitolo kapitel hoofdstuk глава annex appendix anhang "
+    "schedule",
+    "scene section item abschnitt sección sezione seção",
+    "article artikel artículo articolo artigo статья art. §",
 )
 KEYWORDS = {word: level for level, words in enumerate(_KEYWORDS, 1) for word in words.split()}
 """The words that begin a heading if a number follows, and the level of that heading."""
 _NUMBER = (
-    r"(?:\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?|[IVXLCDM]{1,8}|[A-Z]|"
+    r"(?:\d{1,4}(?:\.\d{1,3}){0,5}(?:er|[a-zº])?|[IVXLCDM]{1,8}|[A-Z]|"
     r"one|two|three|four|five|six|seven|eight|nine|ten)"
 )
-KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
+_KEYWORD = re.compile(
+    rf"({'|'.join(map(re.escape, KEYWORDS))})[ \t\u00a0]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)",
+    re.IGNORECASE,
+)
 
 _CHINESE_LEVELS = {
     sign: level for level, signs in enumerate(("卷部", "篇回章幕", "節节"), 1) for sign in signs
@@ -83,7 +87,6 @@ _NO_TITLE = re.compile(
 )
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
-_KEYWORD = re.compile(KEYWORD_HEADING, re.IGNORECASE)
 _KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
 _OPEN_TAG = r"<[A-Za-z][^<>]*>\s*"

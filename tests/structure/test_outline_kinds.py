@@ -111,6 +111,12 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         "1. Tea\n\nx\n\n1.1 Hot\nX.\n\n1.2. Iced\n\nx\n\n2. Milk\n\nx\n",
         ["## 1. Tea", "### 1.1 Hot", "### 1.2. Iced", "## 2. Milk"],
     ),
+    (
+        "text",
+        "Titre II\n\nArticle 1er\n\nx\n\n§\u00a02a Tee\n\n(1) x\n\nArt. 3\n\nСтатья 4. Чай\n\nx\n",
+        ["# Titre II", "#### Article 1er", "#### § 2a Tee", "#### Art. 3", "#### Статья 4. Чай"],
+    ),
+    ("text", "§ 5 Absatz 2 gilt für Tee.\nEr ist heiß.\n\n§ 3 ist gestrichen\n\nx\n", []),
     ("text", "3.7.1 Canonicalization\n\n   When in\n", ["#### 3.7.1 Canonicalization"]),
     (
         "text",
