@@ -192,12 +192,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "lead"
     is_last = line_breaks > 1
     content = text[start:end].lstrip()
-    has_mark = not content[0].isalnum()
+    has_mark = not content[0].isalnum() or (content[0] == "h" and content[2:4] == ". ")
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
     if last in "?？" and not text[cut].isalpha() and is_item(_line_at(text, cut)):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
-    if is_last and content[0].islower() and last not in _LEAD_ENDS:
+    if is_last and content[0].islower() and not has_mark and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
     is_usual = last in _STOP_CHARACTERS and not has_mark and (is_last or text[cut].isalnum())
     if is_usual and not _NUMBERED.match(content):

@@ -117,6 +117,7 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["# Titre II", "#### Article 1er", "#### § 2a Tee", "#### Art. 3", "#### Статья 4. Чай"],
     ),
     ("text", "§ 5 Absatz 2 gilt für Tee.\nEr ist heiß.\n\n§ 3 ist gestrichen\n\nx\n", []),
+    ("text", "h1. Tea\nHot.\n\nh3. Green\n\nx\n\nh7. x\n\nh.2 x\n", ["# Tea", "### Green"]),
     ("text", "3.7.1 Canonicalization\n\n   When in\n", ["#### 3.7.1 Canonicalization"]),
     (
         "text",

@@ -29,6 +29,7 @@ _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
 _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
 _ROMAN_NUMBER = re.compile(r"(C{0,3}(?:X[LC]|L?X{0,3})(?:I[XV]|V?I{0,3}))\.?\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
+_JIRA = re.compile(r"h([1-6])\.[ \t]+(\S.*)")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
 _IN_CONTENTS = re.compile(r"\.{3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
@@ -249,7 +250,7 @@ def _underlined(line: _Line) -> int:
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
     """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
     content, width = line.text, len(line.raw)
-    if content[0] == "=" and (wiki := wiki_heading(content)):
+    if content[0] in "=h" and (wiki := wiki_heading(content)):
         return wiki[0]
     if width <= _LONGEST_KEYWORD:
         if keywords is not None and keywords.match(content):
@@ -360,12 +361,14 @@ def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def wiki_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of a heading between equals signs, as MediaWiki and WikiText write it.
+    """Level and text of a heading as MediaWiki, WikiText, Jira and Textile write it.
 
-    >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("====")
-    ((2, 'Tea'), (2, 'Green'), None)
+    >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("h2. Tea")
+    ((2, 'Tea'), (2, 'Green'), (2, 'Tea'))
     """
     content = line.strip(" \t")
+    if jira := _JIRA.fullmatch(content):
+        return int(jira[1]), jira[2]
     mark = _WIKI.match(content)
     if mark is None or not content.endswith(mark.group()):
         return None
