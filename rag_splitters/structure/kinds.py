@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
 from rag_splitters.structure.block import TextFormat
-from rag_splitters.structure.html.tree import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
+from rag_splitters.structure.html.tags import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
 from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails

@@ -169,6 +169,7 @@ def test_pipe_table_cells_are_where_they_say() -> None:
         ),
         ("<tr><th>k</th><td colspan=2>v &amp; <b>w</b></td></tr>", [], [["k", "v & w", "v & w"]]),
         ("<tr><th>a<tr><td><img src=x alt='A cat'> 1<br>2", ["a"], [["A cat 1\n2"]]),
+        ("<tr><th>a<tr><td><section>1</section><address>2</address>", ["a"], [["1\n\n2"]]),
         ("<td>no<td>row</td>", [], [["no", "row"]]),
     ],
 )

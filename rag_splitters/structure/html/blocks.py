@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import accumulate, islice, takewhile
 
 from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.html.tags import attribute, without_tags
-from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, ITEMS, LISTS, Element, Tag, Tree
+from rag_splitters.structure.html.tags import BLOCK_TAGS, attribute, without_tags
+from rag_splitters.structure.html.tree import HEADINGS, ITEMS, LISTS, Element, Tag, Tree
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import VISIBLE
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from rag_splitters.structure.block import outermost
-from rag_splitters.structure.html.tags import without_tags
-from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, Element, Tag, Tree, parse_html
+from rag_splitters.structure.html.tags import BLOCK_TAGS, without_tags
+from rag_splitters.structure.html.tree import HEADINGS, Element, Tag, Tree, parse_html
 
 _BLOCKS = frozenset(
     "article aside blockquote body center details dialog div dl fieldset footer form header main "

@@ -9,6 +9,25 @@ from typing import TypeAlias
 
 from rag_splitters.text.excerpt import Excerpt, Replacement
 
+BLOCK_TAGS = frozenset(
+    "address article aside blockquote body caption center col colgroup dd details dialog dir div "
+    "dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "
+    "legend li main menu nav noscript ol optgroup option p pre search section summary table tbody "
+    "td tfoot th thead title tr ul".split()
+)
+"""Elements that end a paragraph."""
+
+INLINE_TAGS = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr q "
+    "rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
+)
+"""Elements inside a sentence. No white space replaces their tags."""
+
+EMPTY_TAGS = frozenset(
+    "area base br col embed frame hr img input link meta param source track wbr".split()
+)
+"""Elements without a closing tag."""
+
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _XML_START = re.compile(r"<(?:(!--)|([!?])|(/?)([^\W\d][\w:.-]{0,200}))")
 _CDATA = "[CDATA["
@@ -20,7 +39,6 @@ _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
 )
 _QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
-_BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 _ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
 _LONGEST = 500  # characters of the text of a part
@@ -174,7 +192,8 @@ def plain_replacements(
     position = start
     for kind, low, high, name in scan_tags(text, start, end):
         yield from _decoded(text, position, low)
-        instead = "\n" if name in _BREAKS else " " if name in ("td", "th") else ""
+        is_break = name in BLOCK_TAGS or name == "br"
+        instead = " " if name in ("td", "th") else "\n" if is_break else ""
         if name == "img" and kind == "open" and with_images:
             instead = attribute(text[low:high], "alt")
         yield low, high, instead

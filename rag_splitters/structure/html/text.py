@@ -14,8 +14,8 @@ from rag_splitters.structure.block import Block
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.tables import HtmlTable, html_tables
-from rag_splitters.structure.html.tags import attribute, number_in
-from rag_splitters.structure.html.tree import BLOCK_TAGS, INLINE_TAGS, Element, Tag, Tree
+from rag_splitters.structure.html.tags import BLOCK_TAGS, INLINE_TAGS, attribute, number_in
+from rag_splitters.structure.html.tree import Element, Tag, Tree
 from rag_splitters.structure.tables.model import Row
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter

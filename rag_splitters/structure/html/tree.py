@@ -9,26 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from rag_splitters.structure.html.tags import attribute, scan_tags
-
-BLOCK_TAGS = frozenset(
-    "address article aside blockquote body caption center col colgroup dd details dialog dir div "
-    "dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "
-    "legend li main menu nav noscript ol optgroup option p pre search section summary table tbody "
-    "td tfoot th thead title tr ul".split()
+from rag_splitters.structure.html.tags import (
+    BLOCK_TAGS,
+    EMPTY_TAGS,
+    INLINE_TAGS,
+    attribute,
+    scan_tags,
 )
-"""Elements that end a paragraph."""
-
-INLINE_TAGS = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr q "
-    "rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
-)
-"""Elements inside a sentence. No white space replaces their tags."""
-
-EMPTY_TAGS = frozenset(
-    "area base br col embed frame hr img input link meta param source track wbr".split()
-)
-"""Elements without a closing tag."""
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
