@@ -22,6 +22,7 @@ from rag_splitters import (
     Span,
     TitledChunker,
 )
+from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.text import Stripped, plain_page
 from rag_splitters.structure.outline import Outline
@@ -222,6 +223,24 @@ def test_formulas_stand_there_once_and_nothing_says_edit() -> None:
     chunk = ContentAwareChunker(format="html").chunk(text)[0]
     assert chunk.text == f"Area\n\nIt is {tex} here.\n\nAnd x there."
     assert chunk.metadata["headings"] == ["Area"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "is_kicker"),
+    [
+        ("<p>Hot.</p><section><span>1.27.0</span> · <a>Source</a><h3>Tea</h3></section>", True),
+        ("<main><header>News<h1>Tea</h1></header>", True),
+        ("<div><p>News</p><h3>Tea</h3></div>", False),
+        ("<div>Welcome to us.<h3>Tea</h3></div>", False),
+        ("<div><p>Hot.</p>News<h3>Tea</h3></div>", False),
+        (f"<div>{'News ' * 20}<h3>Tea</h3></div>", False),
+        ("<main>News<h3>Tea</h3></main>", False),
+    ],
+)
+def test_a_few_words_above_a_heading_belong_to_it(markup: str, is_kicker: bool) -> None:
+    headings = [block for block in read_blocks(markup, "html") if block.kind == "heading"]
+    assert [block.title for block in headings] == ["Tea"]
+    assert is_kicker == (markup[headings[0].start :].find("<h") > 4)
 
 
 def test_a_heading_around_other_blocks_is_not_one_block() -> None:
