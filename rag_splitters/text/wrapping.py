@@ -29,7 +29,7 @@ _LONGEST_GAP = 40  # characters of a mark and the white space after it before an
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
 _MARKED_CLAUSE = re.compile(r"[;,，；、](?:(?<=[，；、])|(?=\s))\s*")  # the same without (a)
 _LINE = re.compile(r"\n\s*")
-_CODE_ENDS = ";:{}()[]"  # a line that ends with one of them is not wrapped
+_CODE = re.compile(r"[;:{}()\[\]]\Z|\w\(|[=}] ")  # in a line that is not wrapped
 
 
 def unwrapped_lines(text: str) -> Finder:
@@ -217,7 +217,8 @@ def _last_clause(text: str, low: int, high: int) -> int:
 def next_line(text: str, low: int, high: int) -> int:
     """Return the first offset from `low` to before `high` where the text of a line begins, or -1.
 
-    Lines that begin with a letter do not count after lines as long as those of a wrapped paragraph.
+    Lines that begin with a letter do not count after lines as long as those of a wrapped paragraph,
+    unless these are code.
 
     >>> next_line("x = 1\\n    y = 2", 2, 15)
     10
@@ -227,8 +228,8 @@ def next_line(text: str, low: int, high: int) -> int:
         if not low <= place < high:
             continue
         end -= text[end - 1 : end] == "\r"
-        is_long = end > _WIDTHS[0] and "\n" not in text[end - _WIDTHS[0] : end]
-        if not is_long or not text[place].isalpha() or text[end - 1] in _CODE_ENDS:
+        tail = text[end - _WIDTHS[0] : end] if end > _WIDTHS[0] else "\n"
+        if "\n" in tail or not text[place].isalpha() or _CODE.search(tail):
             return place
     return -1
 
