@@ -230,6 +230,13 @@ def test_overlap_begins_with_a_word_if_no_sentence_fits() -> None:
     assert all(10 < length <= 20 for length in repeated)
 
 
+def test_overlap_of_code_begins_with_a_line() -> None:
+    text = "result = combine(first_argument, second_argument, third)\n" * 20
+    spans = RecursiveChunker(chunk_size=300, chunk_overlap=130).spans(text)
+    assert all(other.start < one.end for one, other in pairwise(spans))
+    assert all(span.text_of(text).startswith("result") for span in spans)
+
+
 def test_overlap_of_windows_is_exact() -> None:
     for chunker in (
         FixedSizeChunker(chunk_size=50, chunk_overlap=20),
