@@ -1,10 +1,11 @@
-"""Bytes to text: by byte order mark, as UTF-8, by the declared encoding, or by a guess."""
+"""Bytes to text: by a mark in them, as UTF-8, by the declared encoding, or by a guess."""
 
 from __future__ import annotations
 
 import codecs
 import logging
 import re
+from contextlib import suppress
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
@@ -18,6 +19,8 @@ _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_SHIFTS = {b"\x1b$)C": "iso2022_kr", b"\x1b$": "iso2022_jp_2"}
+"""What begins Korean and Japanese in encodings of seven bits, in which every text is UTF-8, too."""
 _DECLARATION = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w.:+-]+)"
     rb"|<\?xml\b[^>]{0,100}?\bencoding\s*=\s*[\"']([\w.:+-]+)"
@@ -48,9 +51,9 @@ than rightly."""
 def decode(data: bytes, name: str) -> str:
     """Decode a file's text, without a byte order mark. No character is ever replaced.
 
-    A text without a mark that is not UTF-8 is read in the encoding that HTML, XML or CSS declares,
-    else in the one that charset-normalizer guesses, which a warning in the log names; of equally
-    likely ones, in cp1252.
+    A text with the escape sequences of ISO-2022 is read by them. Any other text without a mark that
+    is not UTF-8 is read in the encoding that HTML, XML or CSS declares, else in the one that
+    charset-normalizer guesses, which a warning in the log names; of equally likely ones, in cp1252.
 
     Parameters:
         data: the bytes.
@@ -67,6 +70,10 @@ def decode(data: bytes, name: str) -> str:
             return _decode_marked(data[len(mark) :], encoding, name)
     if (nul := data.find(0)) >= 0:
         raise InputError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
+    for shift, encoding in _SHIFTS.items():
+        if shift in data:
+            with suppress(UnicodeDecodeError):
+                return data.decode(encoding)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -41,6 +41,17 @@ def test_a_byte_order_mark_says_the_encoding(
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"), [("茶は熱い。\nTea", "iso2022_jp"), ("Tea\n차는 뜨겁다.", "iso2022_kr")]
+)
+def test_escape_sequences_say_the_encoding(
+    caplog: pytest.LogCaptureFixture, text: str, encoding: str
+) -> None:
+    assert decode(text.encode(encoding), "a.txt") == text
+    assert decode(f"\x1b$B {text}".encode(), "a.txt") == f"\x1b$B {text}"
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
     ("beginning", "encoding"),
     [
         ('<html><head><meta charset="windows-1251"></head>', "cp1251"),
