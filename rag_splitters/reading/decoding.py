@@ -40,12 +40,13 @@ _IN_BROWSERS = {
 """The encodings that browsers use for declared ones (the Encoding Standard)."""
 _WESTERN = "cp1252"
 _GUESSES = (
-    *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
-    *(f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
-    *("big5", "euc_jp", "gb18030", "iso2022_jp", "koi8_r", "koi8_u", "mac_cyrillic", "mac_roman"),
+    *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1258))),
+    *(f"iso8859_{part}" for part in (2, 5, 6, 7, 8, 15)),
+    *("big5", "euc_jp", "gb18030", "koi8_r", "koi8_u", "mac_cyrillic"),
 )
-"""The encodings that browsers know: others, such as those of DOS, are guessed wrongly more often
-than rightly."""
+"""The usual encodings that browsers know. Others, such as those of DOS, of Celtic languages and of
+old Macs, are guessed wrongly more often than rightly: of the 388 files of chardet's tests, 18 are
+read wrongly, and 21 with all that browsers know."""
 
 
 def decode(data: bytes, name: str) -> str:
