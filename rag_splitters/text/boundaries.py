@@ -59,10 +59,12 @@ def cluster_floor(text: str, low: int, position: int) -> int:
         _CONTEXTUAL.match(text[boundary - 1])
         or cluster_end(text, boundary - 1, boundary + 1) != boundary
     ):
-        if text[boundary - 1] in _FLAG_LETTERS:
-            boundary = max(_flag_start(text, boundary - 1), low)
-            break
-        boundary -= 1
+        if text[boundary - 1] not in _FLAG_LETTERS:
+            boundary -= 1
+            continue
+        boundary = max(_flag_start(text, boundary - 1), low)
+        if text[boundary - 1 : boundary] in _FLAG_LETTERS:
+            break  # the end of another flag; a prefix mark (U+0600) would include the first one
     while boundary < (end := cluster_end(text, boundary)) <= position:
         boundary = end
     return boundary

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     r"<[^<>]{1,500}>|\]\([^()\s]{1,500}\)|(?P<entity>&(?:#x?)?\w{1,10};)"
     rf"|(?P<word>(?!\s)[{UNSPACED}]{_ACCENTS}*|(?:[^\W_{UNSPACED}]{_ACCENTS}*)+)"
 )
-_LETTERS = re.compile(rf"[^\W_{UNSPACED}]{{2}}|.{_ACCENTS}|{_ACCENTS}[^\W_{UNSPACED}]")
+_LETTERS = re.compile(rf"[^\W_{UNSPACED}]{{2}}|\S{_ACCENTS}|{_ACCENTS}[^\W_{UNSPACED}]")
 _MARKUP = re.compile(rf"{_TOKEN.pattern}|[*_`~\s]")
 
 

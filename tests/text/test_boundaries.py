@@ -12,11 +12,15 @@ from rag_splitters import FixedSizeChunker
 from rag_splitters.text.boundaries import boundary_after, boundary_before, cluster_end
 from tests.support.counting import count_calls
 
-PIECES = ("🇩🇪", "🇫", "a", " ", "\u0301", "\u200d", "👩", "🏽", "\r", "\n", "\u0903", "가", "\u11a8")
+PIECES = (
+    *("🇩🇪", "🇫", "a", " ", "\u0301", "\u200d", "👩", "🏽", "\r", "\n", "\u0903", "가", "\u11a8"),
+    "\u0600",
+)
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=40))
 @example(pieces=["🇫", *40 * ["🇩🇪"]])
+@example(pieces=["a", "\u0600", "🇩🇪", "🇩🇪"])
 @example(pieces=["a", "\u200d", *40 * ["🇩🇪"], "\u0301", "🇫"])
 def test_boundaries_are_those_of_unicode(pieces: list[str]) -> None:
     text = "".join(pieces)

@@ -74,6 +74,7 @@ def test_differences_are_shown_by_words() -> None:
         ("e", "e\u0301 e", (3, 4)),
         ("cafe\u0301 naïf", "Café nai\u0308f", (0, 10)),
         ("が", "か\u3099", (0, 2)),
+        ("\u0301tea", "a \u0301tea", (2, 6)),
         ("find", "ﬁnd", (0, 3)),
         ("Café naïf & é 5", "Caf&eacute; na&#239;f&#160;&amp; &#xE9;&nbsp;5", (0, 46)),
     ],

@@ -80,17 +80,20 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int]) -> list[Finder]:
+def _block_levels(
+    text: str, blocks: Sequence[Block], attached: Collection[int], headings: Unbreakable
+) -> list[Finder]:
     """Return the levels of cuts, from coarse to fine. A heading stays with its text if possible.
 
     Parameters:
         text: the text.
         blocks: its blocks.
         attached: the starts of headings that stay with the few words before them.
+        headings: see `_headings_with_text`.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
-    headings = [block.start for _, block in following if block.kind == "heading"]
-    sections = [start for start in headings if start not in attached]
+    starts = [block.start for _, block in following if block.kind == "heading"]
+    sections = [start for start in starts if start not in attached]
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
@@ -104,9 +107,8 @@ def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int])
         _inside(blocks, _PROSE, unwrapped_lines(text)),
         _inside(blocks, _PROSE, clauses(text)),
     ]
-    guard = _heading_guard(blocks)
     word = words(text)
-    guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
+    guarded = [headings.guard(finder) for finder in [*map(positions, coarse), *fine, word]]
     return [*guarded, positions(coarse[-1]), word]
 
 
@@ -128,8 +130,8 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
     return last
 
 
-def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
-    """Forbids cuts inside a heading or a term, and between it and the block under it."""
+def _headings_with_text(blocks: Sequence[Block]) -> Unbreakable:
+    """Return each heading or term, up to the first character of the block under it."""
     ranges: list[Range] = []
     for one, block in pairwise(blocks):
         is_term = one.kind == "list_item" and one.title and one.group == block.group
@@ -137,13 +139,16 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
             is_next = bool(ranges) and ranges[-1][1] > one.start
             start = ranges.pop()[0] if is_next else one.start
             ranges.append((start, block.start + 1))
-    return Unbreakable(ranges).guard
+    return Unbreakable(ranges)
 
 
-def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
+def _keep_with_next(
+    blocks: Sequence[Block], headings: Unbreakable
+) -> Callable[[str, int, int], int]:
     """Return the rule of leads for blocks: the last lines of code, a quote or a table are none.
 
-    The line before the end of a delimited block looks like a heading that is underlined.
+    The line before the end of a delimited block looks like a heading that is underlined. A lead
+    right under a heading stays with it.
     """
     starts = [block.start for block in blocks]
 
@@ -152,7 +157,7 @@ def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
         block = blocks[max(bisect_left(starts, start + 1) - 1, 0)] if start < cut else None
         if block and block.start < start < block.end <= cut and block.kind in _DELIMITED:
             return cut
-        return start
+        return headings.start_of(start) if start < cut else cut
 
     return leads_start
 
@@ -198,9 +203,10 @@ def pack_blocks(
     """
     dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
     blocks = [block for block in blocks if block.kind != "dropped"]
+    headings = _headings_with_text(blocks)
     structure = Structure(
         text,
-        keep_with_next=_keep_with_next(blocks),
+        keep_with_next=_keep_with_next(blocks, headings),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
     )
@@ -210,6 +216,6 @@ def pack_blocks(
         required = [*required, *dropped, *(skip_space(text, end) for end in dropped.values())]
         without_overlap_at = {*without_overlap_at, *required}
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
-    structure.levels = _block_levels(text, blocks, attached)
+    structure.levels = _block_levels(text, blocks, attached, headings)
     structure.required = sorted({*sections, *required})
     return pack(structure, sizes, without_overlap_at=without_overlap_at)
