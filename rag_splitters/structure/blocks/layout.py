@@ -80,20 +80,17 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def _block_levels(
-    text: str, blocks: Sequence[Block], attached: Collection[int], headings: Unbreakable
-) -> list[Finder]:
+def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int]) -> list[Finder]:
     """Return the levels of cuts, from coarse to fine. A heading stays with its text if possible.
 
     Parameters:
         text: the text.
         blocks: its blocks.
         attached: the starts of headings that stay with the few words before them.
-        headings: see `_headings_with_text`.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
-    starts = [block.start for _, block in following if block.kind == "heading"]
-    sections = [start for start in starts if start not in attached]
+    headings = [block.start for _, block in following if block.kind == "heading"]
+    sections = [start for start in headings if start not in attached]
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
@@ -107,8 +104,9 @@ def _block_levels(
         _inside(blocks, _PROSE, unwrapped_lines(text)),
         _inside(blocks, _PROSE, clauses(text)),
     ]
+    guard = _heading_guard(blocks)
     word = words(text)
-    guarded = [headings.guard(finder) for finder in [*map(positions, coarse), *fine, word]]
+    guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
     return [*guarded, positions(coarse[-1]), word]
 
 
@@ -130,8 +128,8 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
     return last
 
 
-def _headings_with_text(blocks: Sequence[Block]) -> Unbreakable:
-    """Return each heading or term, up to the first character of the block under it."""
+def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
+    """Forbids cuts inside a heading or a term, and between it and the block under it."""
     ranges: list[Range] = []
     for one, block in pairwise(blocks):
         is_term = one.kind == "list_item" and one.title and one.group == block.group
@@ -139,16 +137,13 @@ def _headings_with_text(blocks: Sequence[Block]) -> Unbreakable:
             is_next = bool(ranges) and ranges[-1][1] > one.start
             start = ranges.pop()[0] if is_next else one.start
             ranges.append((start, block.start + 1))
-    return Unbreakable(ranges)
+    return Unbreakable(ranges).guard
 
 
-def _keep_with_next(
-    blocks: Sequence[Block], headings: Unbreakable
-) -> Callable[[str, int, int], int]:
+def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
     """Return the rule of leads for blocks: the last lines of code, a quote or a table are none.
 
-    The line before the end of a delimited block looks like a heading that is underlined. A lead
-    right under a heading stays with it.
+    The line before the end of a delimited block looks like a heading that is underlined.
     """
     starts = [block.start for block in blocks]
 
@@ -157,7 +152,7 @@ def _keep_with_next(
         block = blocks[max(bisect_left(starts, start + 1) - 1, 0)] if start < cut else None
         if block and block.start < start < block.end <= cut and block.kind in _DELIMITED:
             return cut
-        return headings.start_of(start) if start < cut else cut
+        return start
 
     return leads_start
 
@@ -203,10 +198,9 @@ def pack_blocks(
     """
     dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
     blocks = [block for block in blocks if block.kind != "dropped"]
-    headings = _headings_with_text(blocks)
     structure = Structure(
         text,
-        keep_with_next=_keep_with_next(blocks, headings),
+        keep_with_next=_keep_with_next(blocks),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
     )
@@ -216,6 +210,6 @@ def pack_blocks(
         required = [*required, *dropped, *(skip_space(text, end) for end in dropped.values())]
         without_overlap_at = {*without_overlap_at, *required}
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
-    structure.levels = _block_levels(text, blocks, attached, headings)
+    structure.levels = _block_levels(text, blocks, attached)
     structure.required = sorted({*sections, *required})
     return pack(structure, sizes, without_overlap_at=without_overlap_at)
