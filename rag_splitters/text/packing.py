@@ -151,6 +151,10 @@ class _Packer:
                 start = first
                 end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
                 pieces.append((start, begin, end))
+            elif first < begin:
+                cut = skip_space(text, cut)  # nothing else fits after the overlap
+            else:
+                start = end  # what stands before a whole window of white space is not repeated
             begin = self.next_begin(cut)
         return pieces
 
@@ -181,6 +185,8 @@ class _Packer:
         low = 0
         if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
             low = self.earliest_before(whole)  # the range must fit after the overlap
+        if end < begin and not self.trim:  # after white space that may fill a chunk
+            low = max(low, self.earliest_before(begin + 1))
         next_start = self.overlap_start(start, end, low)
         while next_start >= 0:
             cut, fault = self.find_cut(next_start, begin)

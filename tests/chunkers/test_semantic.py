@@ -259,7 +259,7 @@ def reward(alike: Any, mean: float, start: int, end: int) -> float:
     return float((alike[start:end, start:end][rows, columns] - mean).sum())
 
 
-@pytest.mark.parametrize(("seed", "most"), enumerate([1, 2, 2, 4, 4, 9, 9]))
+@pytest.mark.parametrize(("seed", "most"), list(enumerate([1, 2, 2, 4, 4, 9, 9])))
 def test_best_runs_are_as_good_as_any(seed: int, most: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(9, 3))
     begins = [0, *best_runs(vectors, [most] * 9, [1] * 9), 9]

@@ -56,6 +56,7 @@ VIOLATIONS = (
     "a# Heading\n- item\n  aé",
     "aa他说。a\r\n\r\n\r\n\r\n\r\n\r\n",
     "aa他说。a\n\n\n\n\n\n\n\n\n\n\n\nb",
+    "x" + "\n" * 60 + "y",
     "a aaaaaaaa  Longerwordaaaa3.14  a",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
