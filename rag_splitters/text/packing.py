@@ -435,8 +435,8 @@ class _Packer:
             return [*pieces[:-2], (start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self.coarsest_cut(start, own, high, high) if high > own else None
-        if cut is None:
-            return pieces
+        if cut is None or cut[1]:
+            return pieces  # a lead without its text would be worse than a small chunk
         middle = trim_space(text, own, cut[0]) if self.trim else cut[0]
         start = self.start_after(pieces[:-2], own, middle)
         last_own = self.next_begin(cut[0])

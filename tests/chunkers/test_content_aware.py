@@ -234,6 +234,7 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 @pytest.mark.parametrize("format", ["markdown", "text"])
 @hostile
 @example("- item\n---\n# H\n# H\n# H\n[r]: http://a.b 'c'\n")
+@example("para one. Two. para one. Two. Set\n===\n>\n# H\n")
 @given(text=texts_of(MARKDOWN_PIECES))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
