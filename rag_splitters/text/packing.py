@@ -269,13 +269,13 @@ class _Packer:
         return begin, 0
 
     def with_large_rest(self, start: int, begin: int, cut: Cut, stop: int) -> Cut:
-        """Return an earlier cut if the text from it to a required one would be below `min_size`."""
+        """Return an earlier cut, as good, if a chunk up to a required one would be too small."""
         if not self.is_small(cut[0], stop):
             return cut
         high = min(self.measure.earliest(stop, self.min_size), cut[0])
         earlier = self.choose_cut(start, begin, high, high) if high > begin else cut
-        is_large = not self.is_small(begin, earlier[0])
-        return earlier if is_large and earlier[0] > begin else cut
+        is_worse = earlier[1] > cut[1] or self.is_small(begin, earlier[0])
+        return cut if is_worse or earlier[0] <= begin else earlier
 
     def is_small(self, start: int, end: int) -> bool:
         """Whether a chunk would be below `min_size`."""
