@@ -155,6 +155,9 @@ class ContextualChunker(AskingStrategy):
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content) if self.count_context else True
 
+    def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
+        return self.chunker.spans_fit(spans, text) if self.count_context else True
+
     def _with_room(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return the sources with room for a context, if that counts towards the size."""
         if not self.count_context:

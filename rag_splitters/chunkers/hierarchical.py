@@ -103,6 +103,18 @@ class HierarchicalChunker(SizedChunker):
             return True
         return text_length(content, self.length_function) <= self.chunk_sizes[0]
 
+    def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
+        if self.emit == "leaves":
+            return super().spans_fit(spans, text)
+        parents = {span.parent for span in spans}
+        for number, span in enumerate(spans):
+            size = self.chunk_size if number not in parents else None
+            if self.chunk_sizes is not None and span.level is not None:
+                size = self.chunk_sizes[span.level]
+            if size and text_length(span.text_of(text), self.length_function) > size:
+                return False
+        return True
+
     def with_room_for(self, prefix: str) -> Self:
         less = super().with_room_for(prefix)
         if self.chunk_sizes is None:

@@ -46,6 +46,9 @@ class TitledChunker(Chunker):
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content)
 
+    def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
+        return self.chunker.spans_fit(spans, text)
+
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         titles = [self._titles(source) for source in sources]
         prefixed = [

@@ -264,6 +264,10 @@ class Chunker(BaseModel):
         """Whether a chunk with this text is within the maximum size; True if there is none."""
         return True
 
+    def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
+        """Whether all of these spans of a text are within their maximum size."""
+        return all(self.fits(span.text_of(text)) for span in spans)
+
 
 def is_ours(kind: type[Any]) -> bool:
     """Whether a class belongs to this package, and is not a user's."""

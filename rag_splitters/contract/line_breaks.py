@@ -29,7 +29,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
             if view is not source:
                 results[number] = [_in_source(span, view, source) for span in results[number]]
-                fit = all(self.fits(span.text_of(source.text)) for span in results[number])
+                fit = self.spans_fit(results[number], source.text)
                 if not fit or repeats_more(self, source.text, results[number]):
                     too_big.append(number)
         if too_big:

@@ -61,7 +61,7 @@ def stream_chunks(chunker: Any, handle: Handle, id: str, block_size: int) -> Ite
         spans = chunker.spans_after(view.text, last)
         if not is_end:
             spans = spans[: _certain(chunker, view.text, spans)]
-        if view.text != text and not all(chunker.fits(span.text_of(text)) for span in spans):
+        if view.text != text and not chunker.spans_fit(spans, text):
             raise InputError(
                 "a chunk is too big with carriage returns as line breaks: open the file with "
                 "newline=None, so that they are read as line feeds"

@@ -89,15 +89,20 @@ def outermost(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def clipped(text: str, blocks: Sequence[Block], start: int, end: int) -> list[Block]:
-    """Return what is visible of the blocks in a part of a text: not dropped, and not blank."""
+    """Return what is visible of the blocks in a part of a text: not dropped, and not blank.
+
+    The first begins at a grapheme cluster, and the last ends at one.
+    """
     first = max(bisect_right(blocks, start, key=lambda block: block.start) - 1, 0)
     inside: list[Block] = []
     for block in blocks[first : bisect_left(blocks, end, key=lambda block: block.start)]:
         low = skip_space(text, max(block.start, start))
         high = trim_space(text, low, min(block.end, end))
         if block.kind != "dropped" and low < high:
-            low, high = boundary_before(text, low), boundary_after(text, high)
             inside.append(replace(block, start=low, end=high))
+    if inside:
+        inside[0] = replace(inside[0], start=boundary_before(text, inside[0].start))
+        inside[-1] = replace(inside[-1], end=boundary_after(text, inside[-1].end))
     return inside
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
+from rag_splitters.chunkers.titled import TitledChunker
 from rag_splitters.span import Span
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import sizer, text_length
 from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, many, texts_of
 from tests.support.cases import letters
 
@@ -38,6 +39,7 @@ TEXT = (
 
 @many
 @given(case=cases, text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+@example(case=CASES[-3], text="aDr. No said so.\ra")  # a carriage return is a token of its own
 def test_leaves_and_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
     check_chunker(HierarchicalChunker(format="markdown", **case), text)
     check_chunker(HierarchicalChunker(format="text", section_keywords=["para"], **case), text)
@@ -164,6 +166,18 @@ def test_section_keywords_are_headings_of_plain_text() -> None:
 def test_room_for_a_prefix_keeps_the_levels() -> None:
     narrow = HierarchicalChunker(chunk_sizes=(60, 20)).with_room_for("1234")
     assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)
+
+
+@pytest.mark.parametrize("sizes", [{"chunk_size": 8}, {"chunk_sizes": (20, 8)}])
+def test_leaves_in_a_tree_fit_with_carriage_returns(sizes: dict[str, Any]) -> None:
+    tree = HierarchicalChunker(length_function="tokens", emit="all", **sizes)
+    text = "aDr. No said so.\ra"  # 9 tokens, and 8 with a line feed
+    for chunker in (tree, TitledChunker(chunker=tree)):
+        spans = chunker.spans(text)
+        parents = {span.parent for span in spans}
+        leaves = [span for number, span in enumerate(spans) if number not in parents]
+        assert len(leaves) > 1
+        assert all(text_length(leaf.text_of(text), "tokens") <= 8 for leaf in leaves)
 
 
 @pytest.mark.parametrize("case", [{"chunk_size": 30}, {"chunk_sizes": (60, 30)}])
