@@ -356,23 +356,24 @@ class _Packer:
         If only a lead would precede the cut, a finer level is used instead, provided that the text
         after the lead is at least twice as long as the lead.
         """
-        text, unbreakable = self.text, self.unbreakable
+        text, unbreakable, length = self.text, self.unbreakable, self.measure.length
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
             if whole > limit:  # it fits only without the overlap
                 return begin, 0
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
-        after_lead = -1  # the coarsest cut, if only a lead precedes it
+        after_lead, lead_length = -1, 0  # the coarsest cut, if only a lead precedes it
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
                 if at_cluster(text, begin, cut):
                     lead = self.before_leads(begin, cut) if is_bound else cut
                     if lead > low:
-                        if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
+                        if after_lead < 0 or length(after_lead, lead) > 2 * lead_length:
                             return lead, 0
                     elif after_lead < 0:
                         after_lead = self.before_unbreakable(begin, cut)
+                        lead_length = length(begin, after_lead)
                     break
                 cut = level(low, cut - 1)
         if after_lead < 0:

@@ -253,7 +253,8 @@ TEXTS = strategies.lists(
 
 @many
 @given(format=strategies.sampled_from(["auto", "markdown", "html", "text"]), text=TEXTS)
-@example(format="html", text="\u0600<td>aaaa$$\nx\n$$\na,b,c\n1,2,3\nx,y,z\n")  # the mark belongs to the cluster of the tag
+# The mark belongs to the cluster of the tag.
+@example(format="html", text="\u0600<td>aaaa$$\nx\n$$\na,b,c\n1,2,3\nx,y,z\n")
 def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
     """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
     check_modalities(small(format), text)

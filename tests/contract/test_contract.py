@@ -58,6 +58,7 @@ VIOLATIONS = (
     "aa他说。a\n\n\n\n\n\n\n\n\n\n\n\nb",
     "x" + "\n" * 60 + "y",
     "a aaaaaaaa  Longerwordaaaa3.14  a",
+    "สวัสดี\n\nThe same passage again. ",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
