@@ -156,7 +156,8 @@ class ContextualChunker(AskingStrategy):
         return self.chunker.fits(content) if self.count_context else True
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
-        return self.chunker.spans_fit(spans, text) if self.count_context else True
+        own = spans if self.count_context else [_without_context(span, text) for span in spans]
+        return self.chunker.spans_fit(own, text)
 
     def _with_room(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return the sources with room for a context, if that counts towards the size."""
@@ -187,6 +188,12 @@ class ContextualChunker(AskingStrategy):
         if not context:
             return span
         return replace(span, content=f"{context}\n\n{content}", context=context)
+
+
+def _without_context(span: Span, text: str) -> Span:
+    """Return a span as the inner chunker cut it."""
+    own = span.text_of(text).removeprefix(f"{span.context}\n\n")
+    return replace(span, content=None if own == text[span.start : span.end] else own)
 
 
 def _read_context(index: int, answer: str | BaseModel) -> str:

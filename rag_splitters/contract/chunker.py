@@ -265,7 +265,7 @@ class Chunker(BaseModel):
         return True
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
-        """Whether all of these spans of a text are within their maximum size."""
+        """Whether all of these spans of a text are within their maximum size and overlap."""
         return all(self.fits(span.text_of(text)) for span in spans)
 
 

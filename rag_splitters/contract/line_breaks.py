@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import wraps
-from itertools import pairwise
 from typing import Any
 
 from rag_splitters.span import Source, Span
 from rag_splitters.text.lines import with_line_feeds
-from rag_splitters.text.sizing import sizer
 
 
 def plan_with_line_feeds(plan: Any) -> Any:
@@ -29,8 +27,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
             if view is not source:
                 results[number] = [_in_source(span, view, source) for span in results[number]]
-                fit = self.spans_fit(results[number], source.text)
-                if not fit or repeats_more(self, source.text, results[number]):
+                if not self.spans_fit(results[number], source.text):
                     too_big.append(number)
         if too_big:
             originals = await plan(self, [sources[number] for number in too_big])
@@ -39,19 +36,6 @@ def plan_with_line_feeds(plan: Any) -> Any:
         return results
 
     return plan_views
-
-
-def repeats_more(chunker: Any, text: str, spans: Sequence[Span]) -> bool:
-    """Whether an overlap between two spans is bigger than a chunker's overlap."""
-    overlap = getattr(chunker, "overlap", 0)
-    if not overlap or any(span.parent is not None for span in spans):
-        return False
-    length = sizer(chunker.length_function)(text).length
-    return any(
-        other.start < one.end and length(other.start, one.end) > overlap
-        for one, other in pairwise(spans)
-        if not (one.is_rewritten or other.is_rewritten)
-    )
 
 
 def _in_source(span: Span, view: Source, source: Source) -> Span:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from typing_extensions import Self
@@ -73,6 +74,20 @@ class SizedChunker(Chunker):
 
     def fits(self, content: str) -> bool:
         return text_length(content, self.length_function) <= self.chunk_size
+
+    def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
+        return super().spans_fit(spans, text) and not self._repeats_more(spans, text)
+
+    def _repeats_more(self, spans: Sequence[Span], text: str) -> bool:
+        """Whether an overlap between two of these spans is bigger than `overlap`."""
+        if not self.overlap:
+            return False
+        length = sizer(self.length_function)(text).length
+        return any(
+            other.start < one.end and length(other.start, one.end) > self.overlap
+            for one, other in pairwise(spans)
+            if not (one.is_rewritten or other.is_rewritten)
+        )
 
     def with_room_for(self, prefix: str) -> Self:
         """Return the same strategy with smaller chunks, so that `prefix` fits before each.

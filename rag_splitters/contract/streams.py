@@ -63,8 +63,8 @@ def stream_chunks(chunker: Any, handle: Handle, id: str, block_size: int) -> Ite
             spans = spans[: _certain(chunker, view.text, spans)]
         if view.text != text and not chunker.spans_fit(spans, text):
             raise InputError(
-                "a chunk is too big with carriage returns as line breaks: open the file with "
-                "newline=None, so that they are read as line feeds"
+                "a chunk or an overlap is too big with carriage returns as line breaks: open the "
+                "file with newline=None, so that they are read as line feeds"
             )
         for span in add_places(spans, text, line_numbers(text, line)):
             content, start, end = span.text_of(text), span.start + offset, span.end + offset

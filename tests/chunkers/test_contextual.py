@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 from langchain_core.stores import InMemoryStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
@@ -59,6 +59,7 @@ INNER = [
 
 
 @many
+@example(inner=INNER[4], llm=None, count=False, text="a \ra👩\u200d👩\u200d👧a<|endoftext|>")
 @given(
     inner=strategies.sampled_from(INNER),
     llm=strategies.sampled_from([None, about]),
