@@ -623,6 +623,13 @@ _DATA: dict[str, TextKind] = {
     "man": TextKind(
         "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
     ),
+    "asciidoc": TextKind(
+        "asciidoc",
+        "adoc asciidoc asc",
+        "adoc",
+        shows=_is_asciidoc,
+        allows=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
+    ),
     "org": TextKind("org", "org", shows=_is_org, allows=ORG_HEADING.search),
     "log": TextKind("log", "log", shows=_is_log),
     "csv": TextKind(
@@ -662,13 +669,6 @@ _MARKUP: dict[str, TextKind] = {
     ),
     "html": _kind("html", "html", _is_html, _HTML_TAG.search),
     "latex": _kind("latex", "latex", _is_latex, lambda text: "\\" in text),
-    "asciidoc": TextKind(
-        "asciidoc",
-        "adoc asciidoc asc",
-        "adoc",
-        shows=_is_asciidoc,
-        allows=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
-    ),
     "rst": _kind(
         "rst", "rst", _is_rst, lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text)
     ),

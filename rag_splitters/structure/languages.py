@@ -390,6 +390,11 @@ LANGUAGES: dict[str, Language] = {
     "lua": Language(
         "lua",
         interpreters="lua",
+        signs=Signs(
+            "local function end",
+            r"\s*local (?:function )?\w[\w, ]*(?: = |\(|$)|\s*function [\w.:]+\([\w, .]*\)$",
+            r"\s*end$",
+        ),
         separators=_lines("local function|function", "local", "if|for|while|repeat|return"),
     ),
     "perl": Language(

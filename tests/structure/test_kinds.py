@@ -72,6 +72,7 @@ GRAMMARS = {
     "sql": "-- Tea\nCREATE TABLE tea (\n  name TEXT\n);\n\nINSERT INTO tea VALUES ('green');\n",
     "toml": '# About\n[project]\nname = "tea"\nhot = true\n',
     "yaml": "# About\nname: tea\nsteps:\n  - boil\n  - pour\n",
+    "lua": "local tea = {}\n\nfunction tea.pour(cup)\n  if cup then\n    return cup\n  end\nend\n",
     "perl": "use strict;\nuse warnings;\n\nsub pour {\n    my ($cup) = @_;\n}\n",
 }
 
@@ -115,6 +116,7 @@ def test_short_code_is_detected(kind: str) -> None:
             "text",
         ),
         ("= Tea\n:toc:\n\nHot.\n", "asciidoc"),
+        ("= Tea\n\n[,ruby]\n----\nclass Tea\n  def pour\n  end\nend\n----\n", "asciidoc"),
         ("* Tea\n:PROPERTIES:\n:ID: 1\n:END:\n", "org"),
         ("* Tea\n* Milk\n** Hot\n", "text"),
         ("== Tea ==\n\nHot.\n\n=== Green ===\n", "text"),
