@@ -226,6 +226,7 @@ def _by_content(text: str) -> str:
         return _BY_INTERPRETER.get(script[1], "code")
     return (
         _first_match(_DATA, text)
+        or ("text" if _is_wiki(text) else None)
         or _first_match(_CODE, text)
         or _detect_language(text)
         or _first_match(_MARKUP, text)
@@ -327,6 +328,10 @@ _ADOC_SIGN = re.compile(
     r"|^(?:-{4,}|\.{4,})$|<<[\w-]+(?:,[^>\n]*)?>>",
     re.MULTILINE,
 )
+_WIKI_MARKS = Marks(("\n==", *(f"\nh{level}. " for level in range(1, 7))))
+_WIKI_HEADING = re.compile(
+    r"^(?:(={2,5})[ \t]*[^=\s](?:.{0,200}[^=\s])?[ \t]*\1[ \t]*|h[1-6]\. +\S.*)$", re.MULTILINE
+)
 _LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
@@ -401,6 +406,11 @@ def _is_asciidoc(text: str) -> bool:
 
 def _is_org(text: str) -> bool:
     return "*" in text and bool(ORG_HEADING.search(text)) and bool(ORG_SIGN.search(text))
+
+
+def _is_wiki(text: str) -> bool:
+    """Whether it has headings as in MediaWiki or Jira, where "#" begins an item of a list."""
+    return _WIKI_MARKS.any_in(text) and len(_WIKI_HEADING.findall(text)) > 1
 
 
 def _is_latex(text: str) -> bool:
@@ -681,7 +691,7 @@ _MARKUP: dict[str, TextKind] = {
         shows=_is_other_code,
     ),
     "markdown": _kind("markdown", "markdown", _is_markdown),
-    "text": TextKind("text", aliases="txt plain console output"),
+    "text": TextKind("text", "mediawiki wiki", "txt plain console output"),
 }
 
 KINDS: dict[str, TextKind] = {**_DATA, **_CODE, **_MARKUP}

@@ -406,7 +406,7 @@ def test_markdown_table_ends_where_markdown_it_ends_it(end: str, mark: str) -> N
     assert found == known != []
 
 
-def test_heading_of_a_wiki_ends_a_paragraph_and_is_read_once() -> None:
+def test_heading_of_a_wiki_ends_a_paragraph() -> None:
     text = "Tea.\n== Green ==\nHot.\n== Black ==\nCold."
     blocks = [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
     assert blocks == [
@@ -415,9 +415,4 @@ def test_heading_of_a_wiki_ends_a_paragraph_and_is_read_once() -> None:
         ("paragraph", "Hot."),
         ("heading", "== Black =="),
         ("paragraph", "Cold."),
-    ]
-    text = "== Tea ==\n" * 40 + "\n    == Code ==\n\n- Hot."
-    assert [block.kind for block in read_blocks(text, "markdown")] == ["heading"] * 40 + [
-        "code",
-        "list_item",
     ]

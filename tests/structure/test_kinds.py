@@ -120,6 +120,8 @@ def test_short_code_is_detected(kind: str) -> None:
         ("* Tea\n:PROPERTIES:\n:ID: 1\n:END:\n", "org"),
         ("* Tea\n* Milk\n** Hot\n", "text"),
         ("== Tea ==\n\nHot.\n\n=== Green ===\n", "text"),
+        ("== Tea ==\n\n# Boil.\n\n* Hot.\n\n== Green ==\n\n# Cool.\n", "text"),
+        ("h1. Tea\n\n<p>Hot.</p>\n\n<br/>\n\nh2. Green\n\n# Cool.\n", "text"),
         ("Tea\n~~~\n\nUse :func:`pour`.\n\n.. note::\n\n   Hot.\n", "rst"),
         ("Tea\n===\n\nHot.\n", "text"),
         ("NAME\n     tea - make tea\n\nSYNOPSIS\n     tea [-g]\n", "man"),

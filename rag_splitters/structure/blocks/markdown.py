@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import regex
 
 from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors, with_items
+from rag_splitters.structure.blocks.plain import with_anchors, with_items
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -86,7 +86,6 @@ def _parser() -> MarkdownIt:
     block.at("table", _whole_table(own["table"]), {"alt": ["paragraph", "reference"]})
     block.before("table", "formula", _formula, {"alt": interrupted})
     block.before("formula", "prose", _prose, {"alt": []})
-    block.before("lheading", "wiki", _wiki, {"alt": interrupted[:3]})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
         limited = _limit_nesting(_linear_quote(own[name]) if name == "blockquote" else own[name])
         block.at(name, limited, {"alt": ends})
@@ -214,21 +213,6 @@ def _whole_table(table: _Rule) -> _Rule:
         return True
 
     return whole
-
-
-def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Return the rule of headings between equals signs, as in MediaWiki."""
-    begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
-    heading = None if state.is_code_block(start) else wiki_heading(state.src[begin:stop])
-    if heading is None or silent:
-        return heading is not None
-    level, content = heading
-    state.push("heading_open", f"h{level}", 1).map = [start, start + 1]
-    inline = state.push("inline", "", 0)
-    inline.map, inline.content, inline.children = [start, start + 1], content, []
-    state.push("heading_close", f"h{level}", -1)
-    state.line = start + 1
-    return True
 
 
 def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:

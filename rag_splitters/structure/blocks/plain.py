@@ -175,7 +175,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             end = line.end + len(line.line_break) + len(line.after)
             headings[start] = _heading(text, start, end, level, line.text)
         elif level := _level(line, pattern, is_first):
-            wiki = wiki_heading(line.text)
+            wiki = _wiki_heading(line.text)
             headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
         elif _is_displayed(line, is_first):
             words = line.text
@@ -250,7 +250,7 @@ def _underlined(line: _Line) -> int:
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
     """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
     content, width = line.text, len(line.raw)
-    if content[0] in "=h" and (wiki := wiki_heading(content)):
+    if content[0] in "=h" and (wiki := _wiki_heading(content)):
         return wiki[0]
     if width <= _LONGEST_KEYWORD:
         if keywords is not None and keywords.match(content):
@@ -360,10 +360,10 @@ def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return other[-1] < 2 if depth > len(number) else 0 < other[-1] - number[depth - 1] < 3
 
 
-def wiki_heading(line: str) -> tuple[int, str] | None:
+def _wiki_heading(line: str) -> tuple[int, str] | None:
     """Level and text of a heading as MediaWiki, WikiText, Jira and Textile write it.
 
-    >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("h2. Tea")
+    >>> _wiki_heading("== Tea =="), _wiki_heading("= = Green = = "), _wiki_heading("h2. Tea")
     ((2, 'Tea'), (2, 'Green'), (2, 'Tea'))
     """
     content = line.strip(" \t")
