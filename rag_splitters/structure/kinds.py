@@ -31,6 +31,7 @@ from rag_splitters.structure.notebooks import read_notebook
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.subtitles import begins_subtitles, read_subtitles
 from rag_splitters.structure.tables.separated import is_separated, may_be_separated
+from rag_splitters.text.lines import wiki_heading
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, has_origin
 
 Format: TypeAlias = Literal["auto", TextFormat]
@@ -328,10 +329,6 @@ _ADOC_SIGN = re.compile(
     r"|^(?:-{4,}|\.{4,})$|<<[\w-]+(?:,[^>\n]*)?>>",
     re.MULTILINE,
 )
-_WIKI_MARKS = Marks(("\n==", *(f"\nh{level}. " for level in range(1, 7))))
-_WIKI_HEADING = re.compile(
-    r"^(?:(={2,5})[ \t]*[^=\s](?:.{0,200}[^=\s])?[ \t]*\1[ \t]*|h[1-6]\. +\S.*)$", re.MULTILINE
-)
 _LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
@@ -410,7 +407,10 @@ def _is_org(text: str) -> bool:
 
 def _is_wiki(text: str) -> bool:
     """Whether it has headings as in MediaWiki or Jira, where "#" begins an item of a list."""
-    return _WIKI_MARKS.any_in(text) and len(_WIKI_HEADING.findall(text)) > 1
+    if not (_begins_line(text, "=") or _begins_line(text, "h")):
+        return False
+    lines = (line for line in text.split("\n") if line[:1] in ("=", "h"))
+    return sum(wiki_heading(line) is not None for line in lines) > 1
 
 
 def _is_latex(text: str) -> bool:

@@ -49,6 +49,7 @@ _NO_LEADS = ("text", "item", "fence")
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
+_NO_MARKS = f"{_QUOTES}§"
 _SPEECH = '"“„«'
 _STOP_CHARACTERS = frozenset(_STOPS)
 _SENTENCE_ENDS = _STOP_CHARACTERS - {","}
@@ -195,7 +196,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     has_mark = not content[0].isalnum() or (content[0] == "h" and content[2:4] == ". ")
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
-    if last in "?？" and not text[cut].isalpha() and is_item(_line_at(text, cut)):
+    may_lead = last in "?？" or (last == "," and is_last)
+    if may_lead and not text[cut].isalpha() and is_item(_line_at(text, cut)):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
     if is_last and content[0].islower() and not has_mark and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
@@ -209,7 +211,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if is_last and content[0] in ".:" and (directive := _directive_start(text, low, start)) >= 0:
         has_content = _indent(_line_at(text, cut)) > _indent(_line_at(text, directive))
         return (directive, "lead") if has_content else (-1, "title")
-    is_marked = has_mark and content[0] not in _QUOTES
+    is_marked = has_mark and content[0] not in _NO_MARKS
     if is_last and is_marked and kind in _NO_LEADS and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a list or a fence
     if kind in ("heading", "label", "anchor"):

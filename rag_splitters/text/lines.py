@@ -79,6 +79,8 @@ _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|"
     r"Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
+_WIKI = re.compile(r"=(?: ?=){0,5}")
+_JIRA = re.compile(r"h([1-6])\.[ \t]+(\S.*)")
 _NO_TITLE = re.compile(
     rf"-{{3,}}|END OF |(?:\d{{1,2}}[ ])?{_MONTH}\.?(?:[ ]\d{{1,2}},?)?[ ]\d{{4}}\Z"  # dates
     r"|[^:]{1,40}:[ \t]+(?:\S+[ \t]+)?\S*\d"  # Release Date: July 26
@@ -94,10 +96,12 @@ _MARKED = re.compile(
     r"[ \t]*(?:"
     r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"
     r"|(?P<heading>(?:(?<![ \t]{4})(?:#{1,6}|={1,6}|h[1-6]\.)[ \t]+\S.{0,150}"
+    r"|(?P<wiki>={2,6})[^=\s].{0,150}(?<![=\s])(?P=wiki)[ \t]*"  # ==Tea==
     r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph)\b.{0,150})\Z)"
     r"|(?P<anchor>(?:\.\.[ \t]+(?:_[^:\n]{1,100}:|index::.*)"  # .. _tea:
     r"|\([\w.-]+\)="  # (tea)=
-    r"|\[(?:\[[\w ,=\"'%.#:-]+\]|(?![\d ,=\"':-])[\w ,=\"'%.#:-]+)\]"  # [[tea]], [#tea], [source,c]
+    r"|\[(?:\[[\w ,=\"'%.#:-]+\]"  # [[tea]]
+    r"|(?![\d ,=\"':-])[\w ,=\"'%.#:-]+(?<!\.))\]"  # [#tea], [source,c]
     r"|<a\b[^<>]*>\s*</a>"  # <a name="tea"></a>
     rf"|(?:{_OPEN_TAG})+(?:[^<>]{{0,80}}(?:</\w+>\s*)*</summary>\s*(?:{_OPEN_TAG})*)?)\Z)"
     r"|(?P<label>(?:(?P<bold>\*\*|__)(?!\s).{1,100}(?P=bold):?"  # **Note**
@@ -182,6 +186,23 @@ def keyword_heading(line: str, after: str) -> int:
         return 0
     goes_on = after.strip() and (words[-1:] in (".", ":") or after.lstrip()[0].islower())
     return 0 if words and goes_on else KEYWORDS[match[1].lower()]
+
+
+def wiki_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading as MediaWiki, WikiText, Jira and Textile write it.
+
+    >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("h2. Tea")
+    ((2, 'Tea'), (2, 'Green'), (2, 'Tea'))
+    """
+    content = line.strip(" \t")
+    if jira := _JIRA.fullmatch(content):
+        return int(jira[1]), jira[2]
+    mark = _WIKI.match(content)
+    if mark is None or not content.endswith(mark.group()):
+        return None
+    text = content[mark.end() : -mark.end()].strip()
+    is_heading = bool(text) and text[0] != "=" and text[-1] != "="
+    return (mark.group().count("="), text) if is_heading else None
 
 
 def is_contents_line(line: str) -> bool:

@@ -17,7 +17,7 @@ from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.text.leads import lead_start
+from rag_splitters.text.lines import line_kind
 from tests.structure.test_blocks import (
     EXAMPLES,
     HTML_PIECES,
@@ -231,19 +231,19 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
             assert any(s.start <= block.start and block.end <= s.end for s in spans), block
 
 
-@pytest.mark.parametrize("format", ["markdown", "text"])
+@pytest.mark.parametrize("format", ["markdown", "text", "org", "rst", "asciidoc"])
 @hostile
 @example("- item\n---\n# H\n# H\n# H\n[r]: http://a.b 'c'\n")
 @example("para one. Two. para one. Two. Set\n===\n>\n# H\n")
-@given(text=texts_of(MARKDOWN_PIECES))
+@example("para one.\n\n* H\n\nOne of:\n\n    indented one, two, three\n")
+@given(text=texts_of((*MARKDOWN_PIECES, "* H\n", "** H2\n", "One of:\n", "==H==\n", "= H\n")))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
     ends = {span.end for span in chunker.spans(text)}
     for heading, block in pairwise(read_blocks(text, format)):
         word = re.search(r"\S+", text[block.start : block.end])
         fits = word and block.start + word.end() - heading.start <= 40
-        line_end = text.find("\n", block.start) + 1
-        is_lead = lead_start(text, block.start, line_end) == block.start  # another heading
+        is_lead = line_kind(text[block.start : block.end].split("\n")[0]) != "text"
         if fits and heads(heading, block) and block.kind == "paragraph" and not is_lead:
             assert heading.end not in ends, heading
 

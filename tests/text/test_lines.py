@@ -125,15 +125,32 @@ def test_items_that_fit_are_not_cut(chunker: Chunker, width: int) -> None:
     assert cut == []
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
 @pytest.mark.parametrize(
-    "heading", ["Chapter 3", "Article IV: Rent", "Section 2.1", "§ 2a Rent", "Глава 3", "h2. Rent"]
+    "heading",
+    [
+        "Chapter 3",
+        "Article IV: Rent",
+        "Section 2.1",
+        "§ 2a Rent",
+        "Глава 3",
+        "h2. Rent",
+        "==Rent==",
+    ],
 )
-def test_heading_of_the_outline_keeps_with_what_follows(heading: str) -> None:
-    text = f"{SENTENCES[0]}\n\n{heading}\n{SENTENCES[1]}\n{SENTENCES[2]}\n"
-    assert [block.title for block in plain_headings(text)] == [heading.removeprefix("h2. ")]
+def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) -> None:
+    text = f"{SENTENCES[0]}\n\n{heading}{gap}{SENTENCES[1]}\n{SENTENCES[2]}\n"
+    title = heading.removeprefix("h2. ").strip("=")
+    assert [block.title for block in plain_headings(text)] == [title]
     for size in range(len(SENTENCES[0]) + len(heading) + 2, 160):
         chunks = RecursiveChunker(chunk_size=size).chunk(text)
         assert not any(chunk.text.endswith(heading) for chunk in chunks), size
+
+
+def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
+    text = f"{SENTENCES[0]} In such a case,\n\n* wait;\n\n* pour it out.\n"
+    for size in range(text.index(",") + 1, text.index(";")):
+        assert RecursiveChunker(chunk_size=size).chunk(text)[0].text == SENTENCES[0]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +158,9 @@ def test_heading_of_the_outline_keeps_with_what_follows(heading: str) -> None:
     [
         ("## Tea", "heading"),
         ("= Tea", "heading"),
+        ("==Tea==", "heading"),
+        ("== tea", "heading"),
+        ("==tea", "text"),
         (r"\subsection{Tea}", "heading"),
         ("**Tea**", "label"),
         (".. note:: Tea", "label"),

@@ -80,13 +80,16 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int]) -> list[Finder]:
+def _block_levels(
+    text: str, blocks: Sequence[Block], attached: Collection[int], kept: Unbreakable
+) -> list[Finder]:
     """Return the levels of cuts, from coarse to fine. A heading stays with its text if possible.
 
     Parameters:
         text: the text.
         blocks: its blocks.
         attached: the starts of headings that stay with the few words before them.
+        kept: see `_headings_with_text`.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
     headings = [block.start for _, block in following if block.kind == "heading"]
@@ -104,9 +107,8 @@ def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int])
         _inside(blocks, _PROSE, unwrapped_lines(text)),
         _inside(blocks, _PROSE, clauses(text)),
     ]
-    guard = _heading_guard(blocks)
     word = words(text)
-    guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
+    guarded = [kept.guard(finder) for finder in [*map(positions, coarse), *fine, word]]
     return [*guarded, positions(coarse[-1]), word]
 
 
@@ -128,8 +130,8 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
     return last
 
 
-def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
-    """Forbids cuts inside a heading or a term, and between it and the block under it."""
+def _headings_with_text(blocks: Sequence[Block]) -> Unbreakable:
+    """Return the headings and terms, each with the first character of the block under it."""
     ranges: list[Range] = []
     for one, block in pairwise(blocks):
         is_term = one.kind == "list_item" and one.title and one.group == block.group
@@ -137,22 +139,26 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
             is_next = bool(ranges) and ranges[-1][1] > one.start
             start = ranges.pop()[0] if is_next else one.start
             ranges.append((start, block.start + 1))
-    return Unbreakable(ranges).guard
+    return Unbreakable(ranges)
 
 
-def _keep_with_next(blocks: Sequence[Block]) -> Callable[[str, int, int], int]:
+def _keep_with_next(blocks: Sequence[Block], kept: Unbreakable) -> Callable[[str, int, int], int]:
     """Return the rule of leads for blocks: the last lines of code, a quote or a table are none.
 
-    The line before the end of a delimited block looks like a heading that is underlined.
+    The line before the end of a delimited block looks like a heading that is underlined. The
+    heading above a lead-in is a lead, too, in any format.
     """
     starts = [block.start for block in blocks]
 
     def leads_start(text: str, low: int, cut: int) -> int:
         start = lead_start(text, low, cut)
-        block = blocks[max(bisect_left(starts, start + 1) - 1, 0)] if start < cut else None
-        if block and block.start < start < block.end <= cut and block.kind in _DELIMITED:
+        if start == cut:
             return cut
-        return start
+        block = blocks[max(bisect_left(starts, start + 1) - 1, 0)]
+        if block.start < start < block.end <= cut and block.kind in _DELIMITED:
+            return cut
+        heading = kept.start_of(start)
+        return heading if heading >= low else start
 
     return leads_start
 
@@ -198,9 +204,10 @@ def pack_blocks(
     """
     dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
     blocks = [block for block in blocks if block.kind != "dropped"]
+    kept = _headings_with_text(blocks)
     structure = Structure(
         text,
-        keep_with_next=_keep_with_next(blocks),
+        keep_with_next=_keep_with_next(blocks, kept),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
     )
@@ -210,6 +217,6 @@ def pack_blocks(
         required = [*required, *dropped, *(skip_space(text, end) for end in dropped.values())]
         without_overlap_at = {*without_overlap_at, *required}
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
-    structure.levels = _block_levels(text, blocks, attached)
+    structure.levels = _block_levels(text, blocks, attached, kept)
     structure.required = sorted({*sections, *required})
     return pack(structure, sizes, without_overlap_at=without_overlap_at)

@@ -22,14 +22,13 @@ from rag_splitters.text.lines import (
     keyword_heading,
     roman_value,
     underlines,
+    wiki_heading,
 )
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
 _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
 _ROMAN_NUMBER = re.compile(r"(C{0,3}(?:X[LC]|L?X{0,3})(?:I[XV]|V?I{0,3}))\.?\Z")
-_WIKI = re.compile(r"=(?: ?=){0,5}")
-_JIRA = re.compile(r"h([1-6])\.[ \t]+(\S.*)")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
 _IN_CONTENTS = re.compile(r"\.{3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
@@ -175,7 +174,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             end = line.end + len(line.line_break) + len(line.after)
             headings[start] = _heading(text, start, end, level, line.text)
         elif level := _level(line, pattern, is_first):
-            wiki = _wiki_heading(line.text)
+            wiki = wiki_heading(line.text)
             headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
         elif _is_displayed(line, is_first):
             words = line.text
@@ -250,7 +249,7 @@ def _underlined(line: _Line) -> int:
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
     """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
     content, width = line.text, len(line.raw)
-    if content[0] in "=h" and (wiki := _wiki_heading(content)):
+    if content[0] in "=h" and (wiki := wiki_heading(content)):
         return wiki[0]
     if width <= _LONGEST_KEYWORD:
         if keywords is not None and keywords.match(content):
@@ -358,23 +357,6 @@ def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
     if depth > len(number) + 1 or other[:-1] != number[: depth - 1]:
         return False
     return other[-1] < 2 if depth > len(number) else 0 < other[-1] - number[depth - 1] < 3
-
-
-def _wiki_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of a heading as MediaWiki, WikiText, Jira and Textile write it.
-
-    >>> _wiki_heading("== Tea =="), _wiki_heading("= = Green = = "), _wiki_heading("h2. Tea")
-    ((2, 'Tea'), (2, 'Green'), (2, 'Tea'))
-    """
-    content = line.strip(" \t")
-    if jira := _JIRA.fullmatch(content):
-        return int(jira[1]), jira[2]
-    mark = _WIKI.match(content)
-    if mark is None or not content.endswith(mark.group()):
-        return None
-    text = content[mark.end() : -mark.end()].strip()
-    is_heading = bool(text) and text[0] != "=" and text[-1] != "="
-    return (mark.group().count("="), text) if is_heading else None
 
 
 @lru_cache(maxsize=64)
