@@ -354,7 +354,8 @@ class _Packer:
         """Return the last cut of the coarsest level between `low` and `high`, or None.
 
         If only a lead would precede the cut, a finer level is used instead, provided that the text
-        after the lead is at least twice as long as the lead.
+        after the lead is longer than the lead, or twice as long if the cut is inside a clause. The
+        clauses before that one are enough then.
         """
         text, unbreakable, length = self.text, self.unbreakable, self.measure.length
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
@@ -363,14 +364,19 @@ class _Packer:
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
         after_lead, lead_length = -1, 0  # the coarsest cut, if only a lead precedes it
+        partial = 0  # a cut with less text after the lead, but after a whole clause or line
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
                 if at_cluster(text, begin, cut):
                     lead = self.before_leads(begin, cut) if is_bound else cut
                     if lead > low:
-                        if after_lead < 0 or length(after_lead, lead) > 2 * lead_length:
+                        if after_lead < 0:
                             return lead, 0
+                        is_inside = text[lead - 1] == " " and text[lead - 2].isalnum()
+                        if length(after_lead, lead) > lead_length * (1 + is_inside):
+                            return (partial if is_inside and partial > 0 else lead), 0
+                        partial = partial if is_inside else max(partial, lead)
                     elif after_lead < 0:
                         after_lead = self.before_unbreakable(begin, cut)
                         lead_length = length(begin, after_lead)

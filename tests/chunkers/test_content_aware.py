@@ -326,6 +326,16 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
 
 
+def test_code_after_a_lead_in_is_cut_between_lines() -> None:
+    lead = "We split out what all of the scripts do into one file, so that it stands only there:"
+    code = (
+        f"    load 'support'\n    load 'asserts_that_fail'\n    # {'use the path of the file ' * 6}"
+    )
+    text = f"{lead}\n\n.. code-block:: bash\n\n{code}\n    cd /tmp\n    ls\n"
+    first = ContentAwareChunker(chunk_size=280, format="rst").chunk(text)[0]
+    assert first.text.endswith("load 'asserts_that_fail'")
+
+
 def test_a_tiny_introduction_joins_the_beginning_of_a_section_that_does_not_fit() -> None:
     rows = "\n".join(f"    step {number} of the long recipe" for number in range(40))
     text = f"# Tea\n\nIn short.\n\n## Steps\n\n{rows}"
