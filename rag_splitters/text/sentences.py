@@ -29,11 +29,13 @@ _ENDS = "[" + _STRONG + _WEAK + re.escape(_CLOSERS).replace("“", "").replace("
 _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
 _LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
 _CITED = r"(?:\[[\w ,–-]{1,12}\])"
+_DASHED = r"(?:\u2060?(?:—|--)(?=[ \n]?[\"'“‘«]?[^\W\da-z_]))"  # He left.—I stayed.
 
 _REFERENCE = re.compile(r"\((?:\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?(?:,\s)?){1,9}\)")
 _OPENS_CHINESE = re.compile(_CHINESE_OPENING)
 _DOUBLED = re.compile(r"([A-Z])\1\.\s([A-Z])\2\.")  # EE. UU., FF. AA.
 
+_DASHES = "—-"
 _MARKS = frozenset(_STRONG + _WEAK)
 _RUN = frozenset(_STRONG + _WEAK + _CLOSERS)
 _NEVER_FIRST = frozenset(_STRONG + _WEAK + ")]}）】〉》］」』,;:，、；：|=&%/\\+~^")
@@ -45,7 +47,7 @@ _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]"
 _CANDIDATE = re.compile(
     rf"[{_STRONG}{_WEAK}\r\n\u2029]"
     rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘]{_ENDS}*)*"
-    rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s))?)?\s*"
+    rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s)|{_DASHED})?)?\s*"
 )
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
 _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
@@ -191,7 +193,7 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
         first = VISIBLE.search(text, low, high)
         return first.start() if first else -1
     last, begin = text[gap - 1], gap
-    if last in _RUN or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
+    if last in _RUN or last == "-" or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
         begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
     stop = high - 1  # a sentence that the last marks end begins at `high` or behind it
     while stop > begin and text[stop] in _QUICK_ENDS:
@@ -287,6 +289,10 @@ def _is_break(text: str, cut: int) -> bool:
     has_line_break = "\n" in gap or "\r" in gap or "\u2029" in gap
     if has_line_break and _breaks_at_line(text, cut, ended, gap, is_start):
         return True
+    if ended[-1] in _DASHES:
+        ended = ended.rstrip("—-\u2060")
+        core = _without_closers(ended) if ended else ""
+        return core[-1:] in _MARKS and _breaks_spaced(text, cut, core, ended, is_start)
     if first in (_NEVER_FIRST if gap else _RUN) and not _OPENS_CHINESE.match(text, cut):
         return False
     core = _without_closers(ended)

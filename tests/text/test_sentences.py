@@ -57,6 +57,7 @@ CASES = {
     # other marks
     "ellipsis": "Wait... what? |Well… no. |And so . . . it ended. |He left… |She stayed.",
     "marks": "What?! |No!!! |Really?? |Yes.",
+    "dash": "He left.—|I stayed!\u2060—|“No,” he said.--|So it was.—\n|Mr.—Smith?—no.—|Yes—He did.",
     "brackets": "(See below.) |Next (e.g. this). |Then [that.] |End.",
     "glued": "It ended.|Then it began. |Really?|Yes, so. |It was (so).|The end.",
     "lower_start": "iPhone is new. |He left. |iPhone sales rose. |he left. |she stayed.",
@@ -168,6 +169,9 @@ PIECES = [
         ")",
         "[1]",
         "#",
+        "—",
+        "--",
+        "\u2060—I",
     ),
     *("\n", "\r\n", "\r", "\n\n", " ", "\t", "\u2029", "\u00a0", "\x1c", "\x85", "\x00", "\ud800"),
     *(
@@ -188,7 +192,7 @@ PIECES = [
 hostile = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
     st.lists(st.one_of(st.sampled_from(PIECES), st.characters()), max_size=30).map("".join),
-    st.text(alphabet='.!?。 \n\r\tAaeé1)"”[]🎉\u0301\u200d', max_size=120),
+    st.text(alphabet='.!?。 \n\r\tAaeé1)"”—-[]🎉\u0301\u200d\u2060', max_size=120),
 )
 
 
@@ -231,6 +235,7 @@ HUGE = {
     "brackets": ".[1",
     "spaces": " " * 199 + ".",
     "emoji": ". 🎉",
+    "dashes": ".—-",
 }
 
 
