@@ -684,8 +684,9 @@ _MARKUP: dict[str, TextKind] = {
     ),
     "code": TextKind(
         "code",
-        "ini cfg conf properties mk cmake gradle groovy dart zig nim clj erl fs vb vue svelte "
-        "nix bat cmd awk sed diff patch",
+        "ini cfg conf properties mk cmake gradle groovy dart zig nim clj cljs edn erl fs vb vue "
+        "svelte nix bat cmd awk sed diff patch bats fish tcl vim el lisp scm rkt ml mli jl m mm "
+        "f90 pas asm cu scss sass less graphql gql dot gv",
         names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env",
         interpreters="make awk",
         shows=_is_other_code,
