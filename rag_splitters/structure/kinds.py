@@ -687,7 +687,8 @@ _MARKUP: dict[str, TextKind] = {
         "ini cfg conf properties mk cmake gradle groovy dart zig nim clj cljs edn erl fs vb vue "
         "svelte nix bat cmd awk sed diff patch bats fish tcl vim el lisp scm rkt ml mli jl m mm "
         "f90 pas asm cu scss sass less graphql gql dot gv",
-        names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env",
+        names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env "
+        ".gitignore .gitattributes .dockerignore .editorconfig",
         interpreters="make awk",
         shows=_is_other_code,
     ),

@@ -23,6 +23,8 @@ from rag_splitters.text.structure import Structure
 TINY = 10
 """Less than this fraction of a chunk is not left alone."""
 
+_CLAUSE_ENDS = frozenset(",;:.!? \n")
+"""What precedes the space before a cut that is not inside a clause."""
 
 Piece: TypeAlias = tuple[int, int, int]
 """A chunk while it is packed: its start, where its own text begins, and its end."""
@@ -373,7 +375,7 @@ class _Packer:
                     if lead > low:
                         if after_lead < 0:
                             return lead, 0
-                        is_inside = text[lead - 1] == " " and text[lead - 2].isalnum()
+                        is_inside = text[lead - 1] == " " and text[lead - 2] not in _CLAUSE_ENDS
                         if length(after_lead, lead) > lead_length * (1 + is_inside):
                             return (partial if is_inside and partial > 0 else lead), 0
                         partial = partial if is_inside else max(partial, lead)

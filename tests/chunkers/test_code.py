@@ -418,3 +418,11 @@ def test_a_resource_of_yaml_begins_a_chunk() -> None:
             len(chunks) - 1
         )
         assert all(chunk.text.startswith("---\nkind") for chunk in chunks[1:])
+
+
+def test_no_line_of_a_comment_is_cut_to_keep_what_is_before_it() -> None:
+    above = "# These are the steps of the recipe: boil, pour, wait.\n# Take a pot.\n\nname: tea\n"
+    text = f"{above}on:\n  # See the cook book, on the page about tea.\n  # A URL, without-spaces\n  hot: 1\n"
+    for size in range(len(above), len(text)):
+        chunks = CodeChunker(chunk_size=size, language="yaml").chunk(text)
+        assert not any(chunk.text.endswith("#") for chunk in chunks), size

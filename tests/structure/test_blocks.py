@@ -416,3 +416,9 @@ def test_heading_of_a_wiki_ends_a_paragraph() -> None:
         ("heading", "== Black =="),
         ("paragraph", "Cold."),
     ]
+
+
+def test_heading_begins_with_the_anchor_between_code_and_it() -> None:
+    text = "Pour::\n\n    [tea]\n\n.. _tea:\n\nTea\n===\n\nHot."
+    blocks = [(block.kind, text[block.start : block.end]) for block in read_blocks(text, "rst")]
+    assert blocks[-2:] == [("heading", ".. _tea:\n\nTea\n==="), ("paragraph", "Hot.")]

@@ -117,7 +117,7 @@ def with_anchors(text: str, blocks: Iterable[Block]) -> list[Block]:
         while results and results[-1].end > start < block.start:
             last = results.pop()
             if last.kind not in ("paragraph", "html"):
-                start = block.start
+                start = skip_space(text, last.end)
             if last.start < start:
                 end = trim_space(text, last.start, min(start, last.end))
                 results.append(replace(last, end=end))
