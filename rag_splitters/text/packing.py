@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import (
+    Finder,
     at_cluster,
     cluster_end,
     cluster_floor,
@@ -353,40 +354,56 @@ class _Packer:
         return cut or self.level_cut(start, begin, begin, high, limit)
 
     def level_cut(self, start: int, begin: int, low: int, high: int, limit: int) -> Cut | None:
-        """Return the last cut of the coarsest level between `low` and `high`, or None.
-
-        If only a lead would precede the cut, a finer level is used instead, provided that the text
-        after the lead is longer than the lead, or twice as long if the cut is inside a clause. The
-        clauses before that one are enough then.
-        """
-        text, unbreakable, length = self.text, self.unbreakable, self.measure.length
+        """Return the last cut of the coarsest level between `low` and `high`, or None."""
+        unbreakable = self.unbreakable
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
             if whole > limit:  # it fits only without the overlap
                 return begin, 0
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
-        after_lead, lead_length = -1, 0  # the coarsest cut, if only a lead precedes it
-        partial = 0  # a cut with less text after the lead, but after a whole clause or line
-        for level in self.levels:
+        for number, level in enumerate(self.levels):
             cut = level(low, high)
-            while cut > low:
-                if at_cluster(text, begin, cut):
-                    lead = self.before_leads(begin, cut) if is_bound else cut
-                    if lead > low:
-                        if after_lead < 0:
-                            return lead, 0
-                        is_inside = text[lead - 1] == " " and text[lead - 2] not in _CLAUSE_ENDS
-                        if length(after_lead, lead) > lead_length * (1 + is_inside):
-                            return (partial if is_inside and partial > 0 else lead), 0
-                        partial = partial if is_inside else max(partial, lead)
-                    elif after_lead < 0:
-                        after_lead = self.before_unbreakable(begin, cut)
-                        lead_length = length(begin, after_lead)
-                    break
+            while cut > low and not at_cluster(self.text, begin, cut):
                 cut = level(low, cut - 1)
-        if after_lead < 0:
-            return None
-        return self.before_unbreakable(begin, after_lead), AFTER_LEAD
+            if cut > low:
+                lead = self.before_leads(begin, cut) if is_bound else cut
+                if lead > low:
+                    return lead, 0
+                after_lead = self.before_unbreakable(begin, cut)
+                rest = self.levels[number + 1 :]
+                cut = self.cut_after_lead(rest, begin, low, high, after_lead)
+                return (cut, 0) if cut > low else (after_lead, AFTER_LEAD)
+        return None
+
+    def cut_after_lead(
+        self, levels: Sequence[Finder], begin: int, low: int, high: int, after_lead: int
+    ) -> int:
+        """Return a cut of finer levels, with enough text after the lead before `after_lead`; or -1.
+
+        Enough is more text than the lead, or twice as much if the cut is inside a clause. If that
+        much fits, all of the clauses or lines before that cut are enough.
+        """
+        text, length = self.text, self.measure.length
+        lead_length = length(begin, after_lead)
+        partial = -1  # the last cut with less text
+        for level in levels:
+            cut = level(low, high)
+            while cut > low and not at_cluster(text, begin, cut):
+                cut = level(low, cut - 1)
+            if cut <= low or (cut := self.before_leads(begin, cut)) <= low:
+                continue
+            is_inside = text[cut - 1] == " " and text[cut - 2] not in _CLAUSE_ENDS
+            if length(after_lead, cut) <= lead_length * (1 + is_inside):
+                partial = partial if is_inside else max(partial, cut)
+            elif not is_inside:
+                return cut
+            elif partial > low:
+                return partial
+            elif not (line := text.rfind("\n", skip_space(text, after_lead), cut) + 1):
+                return cut
+            elif (line := self.before_leads(begin, line)) > low:
+                return line
+        return -1
 
     def whole_cut(self, least: int, begin: int, high: int) -> int:
         """Return the last cut between blocks, if possible after `least`; or -1."""

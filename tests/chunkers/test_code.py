@@ -420,9 +420,11 @@ def test_a_resource_of_yaml_begins_a_chunk() -> None:
         assert all(chunk.text.startswith("---\nkind") for chunk in chunks[1:])
 
 
-def test_no_line_of_a_comment_is_cut_to_keep_what_is_before_it() -> None:
-    above = "# These are the steps of the recipe: boil, pour, wait.\n# Take a pot.\n\nname: tea\n"
-    text = f"{above}on:\n  # See the cook book, on the page about tea.\n  # A URL, without-spaces\n  hot: 1\n"
-    for size in range(len(above), len(text)):
-        chunks = CodeChunker(chunk_size=size, language="yaml").chunk(text)
-        assert not any(chunk.text.endswith("#") for chunk in chunks), size
+def test_no_line_is_cut_to_keep_the_comment_above_with_its_code() -> None:
+    comment = "# It is raised if somebody sends what nobody should send, and names who sent it.\n"
+    text = f"# There are errors.\n\n{comment}class Wrong(Exception):\n    def __init__(self, sender, sent):\n"
+    text += "        self.sender = sender\n        # what it was that was sent\n        self.sent = sent\n"
+    lines = {line.strip() for line in text.splitlines()}
+    for size in range(len(comment) + 30, len(text)):
+        for chunk in CodeChunker(chunk_size=size, language="python").chunk(text):
+            assert lines.issuperset(line.strip() for line in chunk.text.splitlines()), size
