@@ -326,6 +326,13 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
 
 
+def test_a_definition_of_a_link_is_no_text_under_a_heading() -> None:
+    text = f"# Tea\n[tea]: #tea\n\n## Green\n[green]: #green\n\n{'It is hot and green. ' * 9}"
+    first, second = ContentAwareChunker(chunk_size=150).chunk(text)
+    assert first.text.startswith("# Tea\n[tea]: #tea\n\n## Green\n[green]: #green\n\nIt is hot")
+    assert second.metadata["headings"] == ["Tea", "Green"]
+
+
 def test_code_after_a_lead_in_is_cut_between_lines() -> None:
     lead = "We split out what all of the scripts do into one file, so that it stands only there:"
     code = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rag_splitters.span import Span
@@ -35,6 +36,7 @@ _COARSE = 4
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
 _DELIMITED = _LINED | {"quote", "table"}
+_DEFINITIONS = re.compile(r"(?:\[[^\[\]\n]+\]:[ \t]*\S.*(?:\n\s*|\Z))+")
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
@@ -71,6 +73,18 @@ def _section_breaks(
         if measure.fits(run, end, size):
             fitting = end
     return breaks, attached
+
+
+def _with_definitions(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Join the definitions of links right below a heading to it: they are no text under it."""
+    joined: list[Block] = []
+    for block in blocks:
+        is_below = bool(joined) and joined[-1].kind == "heading" and block.kind == "paragraph"
+        if is_below and _DEFINITIONS.fullmatch(text, block.start, block.end):
+            joined[-1] = replace(joined[-1], end=block.end)
+        else:
+            joined.append(block)
+    return joined
 
 
 def heads(heading: Block, block: Block) -> bool:
@@ -203,7 +217,7 @@ def pack_blocks(
         without_overlap_at: offsets at which a chunk begins without overlap.
     """
     dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
-    blocks = [block for block in blocks if block.kind != "dropped"]
+    blocks = _with_definitions(text, [block for block in blocks if block.kind != "dropped"])
     kept = _headings_with_text(blocks)
     structure = Structure(
         text,
