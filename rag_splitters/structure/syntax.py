@@ -25,6 +25,7 @@ _PREFIXES = frozenset(
     ("access_specifier", "attribute_item", "attribute_list", "decorator", "marginalia")
 )
 _HEADERS = frozenset(("modifier", "modifiers", "start_tag", "visibility_modifier"))
+_CONTENTS = frozenset(("string_content", "heredoc_body"))  # of a string that begins above
 _WRAPPERS = frozenset(("decorated_definition", "export_statement", "template_declaration"))
 _FUNCTIONS = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
 _PAIRS = frozenset(("block_mapping_pair", "pair"))  # definitions if they have several lines
@@ -148,7 +149,7 @@ class _Reader:
         is_definition = kind in self.types and (
             kind not in _PAIRS or node.start_point.row < node.end_point.row
         )
-        if not (opens or is_inline or is_definition):
+        if not (opens or is_inline or is_definition) or kind in _CONTENTS:
             return first
         position = start if is_inline else self._lead_start(line)
         if opens and (kind in _PREFIXES or kind.endswith("comment")):

@@ -428,3 +428,11 @@ def test_no_line_is_cut_to_keep_the_comment_above_with_its_code() -> None:
     for size in range(len(comment) + 30, len(text)):
         for chunk in CodeChunker(chunk_size=size, language="python").chunk(text):
             assert lines.issuperset(line.strip() for line in chunk.text.splitlines()), size
+
+
+def test_the_opening_of_a_long_string_is_no_chunk_of_its_own() -> None:
+    text = (
+        'fn main() {\n    show(\n        r#"\n' + "<p>one more line</p>\n" * 9 + '"#,\n    );\n}\n'
+    )
+    chunks = CodeChunker(chunk_size=100, language="rust").chunk(text)
+    assert not any(chunk.text.endswith('r#"') for chunk in chunks)
