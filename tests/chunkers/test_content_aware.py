@@ -326,10 +326,14 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
 
 
-def test_a_definition_of_a_link_is_no_text_under_a_heading() -> None:
-    text = f"# Tea\n[tea]: #tea\n\n## Green\n[green]: #green\n\n{'It is hot and green. ' * 9}"
-    first, second = ContentAwareChunker(chunk_size=150).chunk(text)
-    assert first.text.startswith("# Tea\n[tea]: #tea\n\n## Green\n[green]: #green\n\nIt is hot")
+@pytest.mark.parametrize(
+    ("format", "mark", "below"),
+    [("markdown", "#", "[tea]: #tea"), ("asciidoc", "=", "(((tea)))(((hot)))")],
+)
+def test_a_definition_is_no_text_under_a_heading(format: Any, mark: str, below: str) -> None:
+    text = f"{mark} Tea\n{below}\n\n{mark * 2} Green\n\n{below}\n\n{'It is hot, green. ' * 9}"
+    first, second = ContentAwareChunker(chunk_size=150, format=format).chunk(text)
+    assert "It is hot" in first.text
     assert second.metadata["headings"] == ["Tea", "Green"]
 
 

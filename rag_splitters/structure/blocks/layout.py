@@ -36,7 +36,9 @@ _COARSE = 4
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
 _DELIMITED = _LINED | {"quote", "table"}
-_DEFINITIONS = re.compile(r"(?:\[[^\[\]\n]+\]:[ \t]*\S.*(?:\n\s*|\Z))+")
+_DEFINITIONS = re.compile(  # [tea]: #tea, (((tea)))
+    r"(?:(?:\[[^\[\]\n]+\]:[ \t]*\S.*|\(\(\(.*\)\)\)[ \t]*)(?:\n\s*|\Z))+"
+)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
@@ -76,7 +78,7 @@ def _section_breaks(
 
 
 def _with_definitions(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """Join the definitions of links right below a heading to it: they are no text under it."""
+    """Join link definitions and index terms right below a heading to it: they are no text."""
     joined: list[Block] = []
     for block in blocks:
         is_below = bool(joined) and joined[-1].kind == "heading" and block.kind == "paragraph"
