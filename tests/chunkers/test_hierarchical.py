@@ -40,6 +40,7 @@ TEXT = (
 @many
 @given(case=cases, text=texts_of(MARKDOWN_PIECES) | hostile_texts())
 @example(case=CASES[-3], text="aDr. No said so.\ra")  # a carriage return is a token of its own
+@example(case=CASES[2], text="# H\n\x00# H\nSet\n===\n## H2\n")
 def test_leaves_and_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
     check_chunker(HierarchicalChunker(format="markdown", **case), text)
     check_chunker(HierarchicalChunker(format="text", section_keywords=["para"], **case), text)
@@ -62,6 +63,7 @@ def test_trees_of_html_that_broke_once_keep_the_guarantees(case: dict[str, Any])
     chunker = HierarchicalChunker(format="html", emit="all", **case)
     check_tree(chunker, "<h1>&nbsp;<!--")
     check_tree(chunker, "<table><tr><td>a|b<td>c</table>")
+    check_tree(chunker, "\u0600<table><tr><td>a|b<td>c</table>\u0301")
     check_tree(chunker, "'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>")
 
 

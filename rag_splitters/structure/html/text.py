@@ -155,9 +155,9 @@ class _Writer:
         position = block.start
         is_table = block.kind == "table"
         for table in html_tables(self._page, block.start, block.end) if is_table else ():
-            self._write_part(position, table.start)
-            self._write_table(table)
-            position = table.end
+            end = min(table.end, block.end)  # the last cluster of a table may hold later text
+            self._write_table(table, position, end)
+            position = end
         self._write_part(position, block.end)
         self._end_link(block.end)
         if self.out.length > self._begin:
@@ -285,17 +285,16 @@ class _Writer:
         if mark:
             self.out.add(mark, start, start)
 
-    def _write_table(self, table: HtmlTable) -> None:
-        """Write a table in Markdown, with the text outside of its cells."""
+    def _write_table(self, table: HtmlTable, position: int, end: int) -> None:
+        """Write a part of the source with a table: the table in Markdown, and other text."""
         rows = [*table.header, *table.rows]
         width = min(max(map(_width, rows)), _WIDEST)
-        position = table.start
         for number, row in enumerate(rows):
             self._write_part(position, row.start)
             position = self._write_row(table, row, width)
             if number + 1 == len(table.header) and self.out.length > self._begin:
                 self.out.add("\n|" + " --- |" * width, position, position)
-        self._write_part(position, table.end)
+        self._write_part(position, end)
 
     def _write_row(self, table: HtmlTable, row: Row, width: int) -> int:
         """Write a row, unless nothing in it is visible. Returns its end in the source."""
