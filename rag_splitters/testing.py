@@ -198,7 +198,8 @@ def _check_overlap(
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
-        if chunker.sizes.min_size or _begins_with_lead(text, new, other.end):
+        is_heading = one.headings != other.headings or _begins_with_lead(text, new, other.end)
+        if chunker.sizes.min_size or is_heading:
             stop = other.end
         word = _WORD.match(text, new)
         word_end = word.end() if word else stop

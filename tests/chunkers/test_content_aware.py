@@ -73,11 +73,13 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
 
 
 SMALL = {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7}
+WORDS = {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"}
 
 
 @many
 @example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
 @example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
+@example(WORDS, "# H\n\x00# H\nSet\n===\n## H2\n", "")
 @given(
     case=strategies.sampled_from(CASES),
     text=texts_of(MARKDOWN_PIECES),
@@ -235,6 +237,7 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 @hostile
 @example("- item\n---\n# H\n# H\n# H\n[r]: http://a.b 'c'\n")
 @example("para one. Two. para one. Two. Set\n===\n>\n# H\n")
+@example("* H\n\r\n[r]: http://a.b 'c'\n[r]: http://a.b 'c'\n")
 @example("para one.\n\n* H\n\nOne of:\n\n    indented one, two, three\n")
 @given(text=texts_of((*MARKDOWN_PIECES, "* H\n", "** H2\n", "One of:\n", "==H==\n", "= H\n")))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
@@ -243,9 +246,21 @@ def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     for heading, block in pairwise(read_blocks(text, format)):
         word = re.search(r"\S+", text[block.start : block.end])
         fits = word and block.start + word.end() - heading.start <= 40
-        is_lead = line_kind(text[block.start : block.end].split("\n")[0]) != "text"
-        if fits and heads(heading, block) and block.kind == "paragraph" and not is_lead:
+        is_text = line_kind(text[block.start : block.end].split("\n")[0]) == "text"
+        is_text = is_text and not text.startswith(
+            "[r]:", block.start
+        )  # which belongs to the heading
+        if fits and heads(heading, block) and block.kind == "paragraph" and is_text:
             assert heading.end not in ends, heading
+
+
+def test_no_heading_is_cut_below_another_one() -> None:
+    chunker = ContentAwareChunker(format="markdown", chunk_size=20)
+    assert texts(chunker, "# H\n\n# A long H\n\n## Heading\n") == [
+        "# H",
+        "# A long H",
+        "## Heading",
+    ]
 
 
 def test_no_chunk_runs_over_a_heading_of_its_level() -> None:

@@ -147,14 +147,14 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
 
 
 def _headings_with_text(blocks: Sequence[Block]) -> Unbreakable:
-    """Return the headings and terms, each with the first character of the block under it."""
+    """Return the headings and terms, each with the subheading or first character under it."""
     ranges: list[Range] = []
     for one, block in pairwise(blocks):
         is_term = one.kind == "list_item" and one.title and one.group == block.group
         if heads(one, block) or is_term:
             is_next = bool(ranges) and ranges[-1][1] > one.start
             start = ranges.pop()[0] if is_next else one.start
-            ranges.append((start, block.start + 1))
+            ranges.append((start, block.end if block.kind == "heading" else block.start + 1))
     return Unbreakable(ranges)
 
 
