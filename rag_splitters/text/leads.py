@@ -215,7 +215,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if is_last and is_marked and kind in _NO_LEADS and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a list or a fence
     if kind in ("heading", "label", "anchor"):
-        return start, "lead"
+        is_star = kind == "heading" and content[0] == "*"  # of Org, or an item of a wiki
+        return (-1 if is_star and not _begins_paragraph(text, low, start) else start), "lead"
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
         return (element if element >= 0 else start), "lead"
@@ -332,8 +333,9 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
     is_numbered, words = number_end > 0, line[number_end:]
     is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
-    if is_numbered and not is_last and _is_numbered_heading(line, following.strip()):
-        return True  # in a text without blank lines, such as that of a PDF
+    may_head = is_numbered and (is_first or not is_last)  # a PDF's text may lack blank lines
+    if may_head and _is_numbered_heading(line, following.strip()):
+        return True
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
     if (line.endswith(_STOPS) and not (is_numbered and line.endswith("."))) or is_no_title(line):

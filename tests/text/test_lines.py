@@ -147,6 +147,24 @@ def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) 
         assert not any(chunk.text.endswith(heading) for chunk in chunks), size
 
 
+def test_numbered_heading_keeps_with_the_one_below_it() -> None:
+    text = f"{SENTENCES[0]}\n\n4. Rent, water and rubbish\n\n4.1. Rent\n\n{SENTENCES[1]}"
+    for size in range(70, 160):
+        chunks = RecursiveChunker(chunk_size=size).chunk(text)
+        assert not any(chunk.text.endswith("rubbish") for chunk in chunks), size
+
+
+def test_stars_begin_a_heading_of_org_or_an_item_of_a_wiki() -> None:
+    text = f"{SENTENCES[0]}\n\n** Tea\n{SENTENCES[1]}\n\n{SENTENCES[2]}"
+    items = "* tea:\n" + "** one of the pots of this kind\n" * 9
+    for size in range(70, 140):
+        chunks = RecursiveChunker(chunk_size=size).chunk(text)
+        assert not any(chunk.text.endswith("Tea") for chunk in chunks), size
+        chunks = RecursiveChunker(chunk_size=size).chunk(items)
+        assert all(chunk.text.startswith(("* tea", "** one")) for chunk in chunks)
+        assert len(chunks[1].text) > size - 32
+
+
 def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
     text = f"{SENTENCES[0]} In such a case,\n\n* wait;\n\n* pour it out.\n"
     for size in range(text.index(",") + 1, text.index(";")):
@@ -160,6 +178,8 @@ def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
         ("= Tea", "heading"),
         ("==Tea==", "heading"),
         ("== tea", "heading"),
+        ("** Tea", "heading"),
+        ("**Tea", "text"),
         ("==tea", "text"),
         (r"\subsection{Tea}", "heading"),
         ("**Tea**", "label"),
