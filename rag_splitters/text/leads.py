@@ -35,7 +35,8 @@ _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _NUMBERED = re.compile(
     r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\."
-    r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b[^.:\n]{0,20}[.:])"
+    r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b"
+    r"(?:[^.:\n]{0,20}[.:]|[ \t]+[\dIVXLC.]{1,8}[ \t]+(?:-{1,3}|[–—])))"
     r"[ \t]+(?=\S)"
 )
 _RULES = ("underline", "rule")

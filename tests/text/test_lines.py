@@ -147,6 +147,13 @@ def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) 
         assert not any(chunk.text.endswith(heading) for chunk in chunks), size
 
 
+def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
+    text = f"{SENTENCES[0]}\n\nSection 1 -- Water.\n\n{SENTENCES[1]}"
+    for size in range(80, 160):
+        chunks = RecursiveChunker(chunk_size=size).chunk(text)
+        assert not any(chunk.text.endswith("Water.") for chunk in chunks), size
+
+
 def test_numbered_heading_keeps_with_the_one_below_it() -> None:
     text = f"{SENTENCES[0]}\n\n4. Rent, water and rubbish\n\n4.1. Rent\n\n{SENTENCES[1]}"
     for size in range(70, 160):
