@@ -25,6 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
@@ -189,6 +190,8 @@ def _check_overlap(
     text = with_line_feeds(text)
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
+    blocks = read_blocks(text, "markdown") if getattr(chunker, "format", "") == "markdown" else []
+    headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
@@ -198,8 +201,8 @@ def _check_overlap(
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
-        is_heading = one.headings != other.headings or _begins_with_lead(text, new, other.end)
-        if chunker.sizes.min_size or is_heading:
+        is_lead = new in headings or _begins_with_lead(text, new, other.end)
+        if chunker.sizes.min_size or is_lead:
             stop = other.end
         word = _WORD.match(text, new)
         word_end = word.end() if word else stop

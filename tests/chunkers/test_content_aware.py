@@ -246,10 +246,9 @@ def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     for heading, block in pairwise(read_blocks(text, format)):
         word = re.search(r"\S+", text[block.start : block.end])
         fits = word and block.start + word.end() - heading.start <= 40
-        is_text = line_kind(text[block.start : block.end].split("\n")[0]) == "text"
-        is_text = is_text and not text.startswith(
-            "[r]:", block.start
-        )  # which belongs to the heading
+        lines = text[block.start : block.end].split("\n")
+        is_part = all(line.startswith("[r]:") for line in lines)  # of the heading
+        is_text = line_kind(lines[0]) == "text" and not is_part
         if fits and heads(heading, block) and block.kind == "paragraph" and is_text:
             assert heading.end not in ends, heading
 
