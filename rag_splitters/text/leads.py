@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.lines import (
+    HEADING_NUMBER,
+    KEYWORD_INITIALS,
     VISIBLE,
     is_bullet,
     is_item,
@@ -33,14 +35,8 @@ _TITLE_WORDS = 12
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
-_NUMBERED = re.compile(
-    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\."
-    r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b"
-    r"(?:[^.:\n]{0,20}[.:]|[ \t]+[\dIVXLC.]{1,8}[ \t]+(?:-{1,3}|[–—])))"
-    r"[ \t]+(?=\S)"
-)
 _RULES = ("underline", "rule")
-_NUMBER_STARTS = frozenset("IVXLCaAeEsScCpP")  # the letters that such a number begins with
+_NUMBER_STARTS = KEYWORD_INITIALS | frozenset("IVXLC")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _COLONS = (":", "：", ":**", ":__")
@@ -134,7 +130,7 @@ def _ends_sentence(text: str, low: int, cut: int) -> bool:
         line += 1
     first = text[line]
     if first.isalpha():
-        return first not in _NUMBER_STARTS or not _NUMBERED.match(text, line, cut)
+        return first not in _NUMBER_STARTS or not HEADING_NUMBER.match(text, line, cut)
     return is_last and first in _SPEECH and text[line + 1].isalpha()
 
 
@@ -203,7 +199,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if is_last and content[0].islower() and not has_mark and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
     is_usual = last in _STOP_CHARACTERS and not has_mark and (is_last or text[cut].isalnum())
-    if is_usual and not _NUMBERED.match(content):
+    if is_usual and not HEADING_NUMBER.match(content):
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
@@ -324,7 +320,7 @@ def _may_be_title(line: str) -> bool:
 
 def _number_end(line: str) -> int:
     """Return the end of the number that a line begins with, or 0."""
-    number = _NUMBERED.match(line)
+    number = HEADING_NUMBER.match(line)
     return number.end() if number else 0
 
 
@@ -369,7 +365,7 @@ def _is_numbered_heading(line: str, following: str) -> bool:
     """Whether a numbered line is a heading before a paragraph or a deeper heading."""
     if line.endswith((*_STOPS, "-")):
         return False
-    number = _NUMBERED.match(following)
+    number = HEADING_NUMBER.match(following)
     if number:
         return following.startswith(line.split(None, 1)[0].rstrip(".") + ".")
     return len(following) > 45 and 2 * len(following) > 3 * len(line)

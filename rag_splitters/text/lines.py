@@ -51,7 +51,7 @@ ROW = r"\|(?=[^\r\n|]{0,200}\|)"
 _KEYWORDS = (
     "part book teil volume titre título titolo раздел",
     "canto act chapter chapitre capítulo capitolo kapitel hoofdstuk глава annex appendix anhang "
-    "schedule",
+    "schedule exhibit",
     "scene section item abschnitt sección sezione seção",
     "article artikel artículo articolo artigo статья art. §",
 )
@@ -61,10 +61,16 @@ _NUMBER = (
     r"(?:\d{1,4}(?:\.\d{1,3}){0,5}(?:er|[a-zº])?|[IVXLCDM]{1,8}|[A-Z]|"
     r"one|two|three|four|five|six|seven|eight|nine|ten)"
 )
-_KEYWORD = re.compile(
-    rf"({'|'.join(map(re.escape, KEYWORDS))})[ \t\u00a0]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)",
-    re.IGNORECASE,
+_KEYWORD = (
+    rf"(?i:({'|'.join(map(re.escape, KEYWORDS))})"
+    rf"(?:[ \t\u00a0]+(?:{_NUMBER})|(?:(?<=appendix)|(?<=annex)|(?<=anhang))(?=:)))"
 )
+_KEYWORD_HEADING = re.compile(rf"{_KEYWORD}(?=[\s.:)–—-]|\Z)")
+HEADING_NUMBER = re.compile(
+    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\."  # 2.1, IV.
+    rf"|{_KEYWORD}(?:[.:]|[ \t]+(?:-{{1,3}}|[–—])))[ \t]+(?=\S)"  # Chapter 3: Section 1 --
+)
+"""Pattern of the number before the words of a heading."""
 
 _CHINESE_LEVELS = {
     sign: level for level, signs in enumerate(("卷部", "篇回章幕", "節节"), 1) for sign in signs
@@ -89,7 +95,7 @@ _NO_TITLE = re.compile(
 )
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
-_KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
+KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
 _OPEN_TAG = r"<[A-Za-z][^<>]*>\s*"
 _MARKED = re.compile(
@@ -179,7 +185,7 @@ def keyword_heading(line: str, after: str) -> int:
     """
     if line[:1] == "第" and line[-1] not in "。，；：、！？" and (chinese := _CHINESE.match(line)):
         return _CHINESE_LEVELS[chinese[1]]
-    if line[:1] not in _KEYWORD_INITIALS or (match := _KEYWORD.match(line)) is None:
+    if line[:1] not in KEYWORD_INITIALS or (match := _KEYWORD_HEADING.match(line)) is None:
         return 0
     rest = line[match.end() :]
     words = rest.lstrip(" \t.:)–—-")

@@ -133,6 +133,7 @@ def test_items_that_fit_are_not_cut(chunker: Chunker, width: int) -> None:
         "Article IV: Rent",
         "Section 2.1",
         "§ 2a Rent",
+        "Appendix: Rent",
         "Глава 3",
         "h2. Rent",
         "==Rent==",
@@ -148,10 +149,14 @@ def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) 
 
 
 def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
-    text = f"{SENTENCES[0]}\n\nSection 1 -- Water.\n\n{SENTENCES[1]}"
+    heading, sentence = (
+        f"{SENTENCES[0]}\n\n{line}\n\n{SENTENCES[1]}"
+        for line in ("Section 1 -- Water.", "Part of it. Water.")
+    )
     for size in range(80, 160):
-        chunks = RecursiveChunker(chunk_size=size).chunk(text)
+        chunks = RecursiveChunker(chunk_size=size).chunk(heading)
         assert not any(chunk.text.endswith("Water.") for chunk in chunks), size
+    assert RecursiveChunker(chunk_size=100).chunk(sentence)[0].text.endswith("Water.")
 
 
 def test_numbered_heading_keeps_with_the_one_below_it() -> None:
