@@ -299,7 +299,7 @@ def _above(text: str, low: int, start: int) -> int:
         return start
     above = max(text.rfind("\n", low, start - 1) + 1, low)
     line = text[above : start - 1].rstrip()
-    is_front_matter = text.startswith("---", start) and ": " in line
+    is_front_matter = ": " in line and _line_at(text, start) == "---"
     if not line or is_bullet(line) or len(line) > 2 * _LONGEST_TITLE or is_front_matter:
         return -1 if not line.startswith("|") else above
     over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)

@@ -97,7 +97,7 @@ _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
-_OPEN_TAG = r"<[A-Za-z][^<>]*>\s*"
+_OPEN_TAG = r"<[A-Za-z][^<>]*(?<!/)>\s*"
 _MARKED = re.compile(
     r"[ \t]*(?:"
     r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"
@@ -108,7 +108,7 @@ _MARKED = re.compile(
     r"|\([\w.-]+\)="  # (tea)=
     r"|\[(?:\[[\w ,=\"'%.#:-]+\]"  # [[tea]]
     r"|(?![\d ,=\"':-]|\.\.)[\w ,=\"'%.#:-]+(?<!\.))\]"  # [#tea], [source,c]
-    r"|<a\b[^<>]*>\s*</a>"  # <a name="tea"></a>
+    r"|<a\b[^<>]*(?:/>|>\s*</a>)"  # <a name="tea"></a>
     r"|<!--(?:(?!-->).)*-->"
     rf"|(?:{_OPEN_TAG})+(?:[^<>]{{0,80}}(?:</\w+>\s*)*</summary>\s*(?:{_OPEN_TAG})*)?)\Z)"
     r"|(?P<label>(?:(?P<bold>\*\*|__)(?!\s).{1,100}(?P=bold):?"  # **Note**

@@ -73,6 +73,8 @@ LEADS = {
     "anchor of AsciiDoc": "[[care]]\n|== Care\n\nRinse it once a month.",
     "anchor of MyST": "(care)=\n|# Care\n\nRinse it once a month.",
     "anchor of HTML": '<a name="care"></a>\n\n|# Care\n\nRinse it once a month.',
+    "anchor of XHTML": '<a name="care"/>\n\n|# Care\n\nRinse it once a month.',
+    "underlined heading with a colon": "Care: why\n---------\n\n|Because of the lime.",
     "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
@@ -81,6 +83,7 @@ LEADS = {
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
 
 ENDS = {
+    "element without content": '<Kettle colour="red" />\n\n|## Care',
     "directive without content": ".. contents::\n\n|Rinse it once a month.",
     "a list that code printed": ">>> pour(kettle)\n['kettle', 'lid']\n\n|Rinse it once a month.",
     "options without content": ".. autoclass:: Tea\n   :members:\n\n|Rinse it once a month.",
