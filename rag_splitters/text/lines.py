@@ -97,7 +97,7 @@ _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
-_OPEN_TAG = r"<[A-Za-z][^<>]*(?<!/)>\s*"
+_OPEN_TAG = r"<(?:[A-Za-z]|!DOCTYPE|!doctype|\?xml)[^<>]*(?<!/)>\s*"
 _MARKED = re.compile(
     r"[ \t]*(?:"
     r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"

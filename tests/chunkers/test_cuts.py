@@ -75,6 +75,7 @@ LEADS = {
     "anchor of HTML": '<a name="care"></a>\n\n|# Care\n\nRinse it once a month.',
     "anchor of XHTML": '<a name="care"/>\n\n|# Care\n\nRinse it once a month.',
     "underlined heading with a colon": "Care: why\n---------\n\n|Because of the lime.",
+    "document type": "<!DOCTYPE html>\n|<p>Rinse it once a month.</p>",
     "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
