@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
-from rag_splitters.text.lines import BLANK_LINE, LINE
+from rag_splitters.text.lines import BLANK_LINE, LINE, with_line_feeds
 from rag_splitters.text.origin import Reading, Row, UnreadableError
 
 _STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
@@ -21,7 +21,6 @@ _MARK = re.compile(
     r"|&(?:amp|lt|gt|nbsp|lrm|rlm|quot|apos|\#\d{1,7}|\#x[\da-f]{1,6});",
     re.IGNORECASE,
 )
-_LONE_RETURN = re.compile(r"\r(?!\n)")
 _FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
@@ -43,7 +42,7 @@ def read_subtitles(text: str) -> Reading:
     >>> reading.text, reading.rows["time"]
     ('Rain fell all day.', [(0, 1.0, 2.5), (10, 3.0, 4.0)])
     """
-    text = _LONE_RETURN.sub("\n", text)
+    text = with_line_feeds(text)
     cues = list(_cues(text))
     if not cues:
         raise UnreadableError("it has no cue such as 00:00:01,000 --> 00:00:02,500")
