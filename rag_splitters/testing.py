@@ -126,9 +126,12 @@ class _Context:
     text: str
     spans: list[Span]
 
+    @property
+    def positions(self) -> list[tuple[int, int]]:
+        return [(span.start, span.end) for span in self.spans]
+
     def __str__(self) -> str:
-        positions = [(span.start, span.end) for span in self.spans]
-        return f"{self.chunker!r} on {self.text!r}: {positions}"
+        return f"{self.chunker!r} on {self.text!r}: {self.positions}"
 
 
 def _check_positions(text: str, spans: list[Span], context: _Context) -> None:
@@ -187,7 +190,9 @@ def _check_overlap(
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
     measure = sizer(chunker.length_function)(text)
-    text = with_line_feeds(text)
+    view = with_line_feeds(text)
+    if view != text and [(s.start, s.end) for s in chunker.spans(view)] == context.positions:
+        text = view  # else it was cut as it is, because carriage returns need more tokens
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
     blocks = read_blocks(text, "markdown") if getattr(chunker, "format", "") == "markdown" else []

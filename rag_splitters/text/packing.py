@@ -207,10 +207,11 @@ class _Packer:
         if is_inside_word and (space := SPACE.search(self.text, skip_space(self.text, begin))):
             low = self.measure.earliest(space.start(), self.size)
             next_start = self.overlap_start(start, end, low)
-            if next_start >= 0:
+            while next_start >= 0:
                 cut, fault = self.find_cut(next_start, begin)
                 if cut > begin and not fault:
                     return next_start, cut
+                next_start = self.overlap_start(start, end, next_start + 1)
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         return self.start_after([(start, start, end)], begin, stop), alone
 

@@ -74,12 +74,14 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
 
 SMALL = {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7}
 WORDS = {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"}
+TOKENS = {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"}
 
 
 @many
 @example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
 @example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
 @example(WORDS, "# H\n\x00# H\nSet\n===\n## H2\n", "")
+@example(TOKENS, "para one. Two. \r~~~\n>\n# H\n", "")
 @given(
     case=strategies.sampled_from(CASES),
     text=texts_of(MARKDOWN_PIECES),
