@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import regex
 
-from rag_splitters.text.lines import BLANK_LINE, VISIBLE
+from rag_splitters.text.lines import BLANK_LINE, VISIBLE, is_item
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 Finder: TypeAlias = Callable[[int, int], int]
@@ -249,17 +249,30 @@ def _last_sentence(text: str, low: int, high: int) -> int:
 
 
 def words(text: str) -> Finder:
-    """Return the finder of ends of words: white space of any kind."""
+    """Return the finder of ends of words: white space of any kind, but not behind an item's mark.
+
+    >>> words("one - two")(0, 8), words("one\\n- two")(0, 8)
+    (6, 4)
+    """
     return partial(_last_space, text)
 
 
 def _last_space(text: str, low: int, high: int) -> int:
     part = text[low:high]
     words_only = part.rstrip()
-    if len(words_only) < len(part):
-        return high if words_only else -1
-    pieces = part.rsplit(None, 1)
-    return high - len(pieces[1]) if len(pieces) == 2 else -1
+    if not words_only:
+        return -1
+    cut = high
+    if len(words_only) == len(part):
+        pieces = part.rsplit(None, 1)
+        cut -= len(pieces[1]) if len(pieces) == 2 else len(part)
+    if cut - low < 2 or text[cut - 2].isalnum() or text[cut - 1] != " ":
+        return cut if cut > low else -1
+    line = text.rfind("\n", 0, cut) + 1
+    mark = text[line:cut].strip()
+    if " " in mark or not is_item(text[line : cut + 1]):
+        return cut
+    return _last_space(text, low, line) if line > low else -1
 
 
 def after(text: str, separator: str) -> Finder:

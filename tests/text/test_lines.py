@@ -177,6 +177,14 @@ def test_stars_begin_a_heading_of_org_or_an_item_of_a_wiki() -> None:
         assert len(chunks[1].text) > size - 32
 
 
+@pytest.mark.parametrize("mark", ["-", "3)", "(iv)", "•"])
+@pytest.mark.parametrize("strategy", [RecursiveChunker, SentenceChunker, ContentAwareChunker])
+def test_mark_stays_with_a_word_that_does_not_fit(strategy: type[Chunker], mark: str) -> None:
+    text = f"{SENTENCES[0]}\n\n{mark} {'x' * 200} y\n{mark} {'z' * 200}"
+    chunks = [chunk.text for chunk in strategy(chunk_size=100).chunk(text)]
+    assert sum(chunk.startswith((f"{mark} xxx", f"{mark} zzz")) for chunk in chunks) == 2
+
+
 def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
     text = f"{SENTENCES[0]} In such a case,\n\n* wait;\n\n* pour it out.\n"
     for size in range(text.index(",") + 1, text.index(";")):
