@@ -39,6 +39,7 @@ _RULES = ("underline", "rule")
 _NUMBER_STARTS = KEYWORD_INITIALS | frozenset("IVXLC")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
+_FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _LEAD_ENDS = _COLON_ENDS | frozenset(">/")
@@ -60,12 +61,16 @@ _QUESTION = re.compile(
     re.MULTILINE,
 )
 _COMMENT_MARKS = ("#", "//", "--", ";;", "%", "/*", "*")
+_ENDS_ONLY = re.compile(r"(?:[\s)\]};,`~]|\\end\{\w+\*?\}|</[\w:-]+>)+")
+_LONGEST_ENDS = 60  # characters
 _LONGEST_GREETING = 60  # characters
 _LONG_LINE = 100  # characters: longer lines that end with such a mark are not leads
 
 
 def lead_start(text: str, low: int, cut: int) -> int:
     """Return the start of the lines before `cut` that belong to what follows it, or `cut`.
+
+    So do the ends of blocks, such as "}", if nothing else precedes them from `low` on.
 
     Parameters:
         text: the text.
@@ -77,6 +82,8 @@ def lead_start(text: str, low: int, cut: int) -> int:
     >>> lead_start("It ends. You need:\\n- a pot", 0, 19)
     9
     """
+    if cut - low < _LONGEST_ENDS and _ENDS_ONLY.fullmatch(text, low, cut):
+        return low
     start = _leads_start(text, low, cut)
     if text.startswith(_ANSWERS, start) and (question := _question_start(text, low, start)) >= 0:
         return _leads_start(text, low, question) if question > low else low
@@ -253,8 +260,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     """Return the start of the sentence that ends with a colon, inside its paragraph.
 
-    A short paragraph stays whole if there is enough text before it.
+    A short paragraph stays whole if there is enough text before it. Below a field with a value, as
+    in a head or in YAML, it is the line.
     """
+    above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
+    if _FIELD.match(text, above, start) and _FIELD.match(text, start, end):
+        return start
     blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)

@@ -76,6 +76,8 @@ LEADS = {
     "anchor of XHTML": '<a name="care"/>\n\n|# Care\n\nRinse it once a month.',
     "underlined heading with a colon": "Care: why\n---------\n\n|Because of the lime.",
     "document type": "<!DOCTYPE html>\n|<p>Rinse it once a month.</p>",
+    "continuation of AsciiDoc": "+\n|--\nRinse it once a month.\n--",
+    "displayed formula of LaTeX": "\\[\n|x = y\n\\]",
     "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
@@ -122,6 +124,19 @@ def test_lead_belongs_to_what_follows(marked: str) -> None:
 def test_end_is_no_lead(marked: str) -> None:
     text, cut = at_mark(marked)
     assert lead_start(text, 0, cut) == cut
+
+
+def test_lead_is_the_last_field_of_a_head() -> None:
+    head = "PEP: 568\nTitle: Tea\nStatus: Draft\n"
+    assert lead_start(f"{head}Pots:\n- blue", 0, len(head) + 6) == len(head)
+
+
+@pytest.mark.parametrize("ends", ["\\end{proof}", "</refsect1>", "```", "  }\n}"])
+def test_ends_of_blocks_are_no_chunk(ends: str) -> None:
+    sentences = "Tea is hot. " * 9
+    text = f"{sentences.strip()}\n{ends}\n\n{sentences}"
+    chunks = RecursiveChunker(chunk_size=len(sentences)).chunk(text)
+    assert ends.strip() not in [chunk.text for chunk in chunks]
 
 
 def test_heading_at_the_start_of_a_chunk_is_a_lead_too() -> None:
