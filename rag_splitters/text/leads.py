@@ -39,6 +39,11 @@ _RULES = ("underline", "rule")
 _NUMBER_STARTS = KEYWORD_INITIALS | frozenset("IVXLC")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
+_FORMULA = re.compile(
+    r"(?:%.{0,150}\n\s*){0,5}(?:\\\[|\$\$"
+    r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
+)
+_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
@@ -189,11 +194,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if not line_breaks:
         return -1, "lead"
     start = text.rfind("\n", low, end) + 1 or low
-    has_colon = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
+    leads_in = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
+    leads_in = leads_in or _goes_on_in_formula(text, start, end, cut)
     tags = None
     if is_tag:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
-    if end - start > 4 * _LONGEST_TITLE and not has_colon and not tags:
+    if end - start > 4 * _LONGEST_TITLE and not leads_in and not tags:
         return -1, "lead"
     is_last = line_breaks > 1
     content = text[start:end].lstrip()
@@ -206,7 +212,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if is_last and content[0].islower() and not has_mark and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
     is_usual = last in _STOP_CHARACTERS and not has_mark and (is_last or text[cut].isalnum())
-    if is_usual and not HEADING_NUMBER.match(content):
+    if is_usual and not leads_in and not HEADING_NUMBER.match(content):
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
@@ -224,7 +230,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
         return (element if element >= 0 else start), "lead"
-    if has_colon:
+    if leads_in:
         return _lead_in_start(text, low, start, end), "lead"
     if kind in _RULES:
         return _above(text, low, start), "lead"
@@ -260,19 +266,29 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     """Return the start of the sentence that ends with a colon, inside its paragraph.
 
-    A short paragraph stays whole if there is enough text before it. Below a field with a value, as
-    in a head or in YAML, it is the line.
+    A formula ends a paragraph, too. A short one stays whole if there is enough text before it.
+    Below a field with a value, as in a head or in YAML, it is the line.
     """
     above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
     if _FIELD.match(text, above, start) and _FIELD.match(text, start, end):
         return start
     blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
+    blank = max(blank, text.rfind("\\end{", low, start), text.rfind("\\]", low, start))
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
     is_short = end - paragraph <= _SHORT_PARAGRAPH <= paragraph - low
     if sentence >= 0 and not is_short:
         return sentence
     return paragraph if end - paragraph <= _REACH else start
+
+
+def _goes_on_in_formula(text: str, start: int, end: int, cut: int) -> bool:
+    """Whether the sentence in the line from `start` to `end` goes on in a formula at `cut`."""
+    formula = VISIBLE.search(text, cut)
+    if formula is None or formula[0] not in "\\$%" or text[end - 1] in _SENTENCE_ENDS:
+        return False
+    is_sentence = not text[start:end].lstrip().startswith(_NO_SENTENCES)
+    return is_sentence and _FORMULA.match(text, formula.start()) is not None
 
 
 def _comment_start(text: str, low: int, start: int, end: int) -> int:

@@ -116,7 +116,7 @@ _MARKED = re.compile(
     r"|:{3,}[ \t]*[\w{].*"  # :::note
     r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
-    r"|\\(?:\[|(?:label|begin)\b.{0,150})"  # LaTeX
+    r"|\\(?:\[|(?:label|index\w*|begin)\b.{0,150})"  # LaTeX
     r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
     r"|(?P<underline>(?<![ \t]{4})(?P<sign>[=\-~^\"'`*+#.:_])(?P=sign){2,}[ \t]*\Z)"
     r"|(?P<rule>(?=[^\n]*[|+])[|+:-][-+=| :\t]*-[-+=| :\t]*\Z)"

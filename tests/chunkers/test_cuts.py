@@ -77,6 +77,7 @@ LEADS = {
     "underlined heading with a colon": "Care: why\n---------\n\n|Because of the lime.",
     "document type": "<!DOCTYPE html>\n|<p>Rinse it once a month.</p>",
     "continuation of AsciiDoc": "+\n|--\nRinse it once a month.\n--",
+    "entry of an index": "\\section{Care}\n\n\\index{care}%\n|Rinse it once a month.",
     "displayed formula of LaTeX": "\\[\n|x = y\n\\]",
     "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
@@ -129,6 +130,20 @@ def test_end_is_no_lead(marked: str) -> None:
 def test_lead_is_the_last_field_of_a_head() -> None:
     head = "PEP: 568\nTitle: Tea\nStatus: Draft\n"
     assert lead_start(f"{head}Pots:\n- blue", 0, len(head) + 6) == len(head)
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n", "\n%\n", "\n  %\n  "])
+@pytest.mark.parametrize(
+    "formula", ["\\[\nx\n\\]", "$$\nx\n$$", "\\begin{align*}\nx\n\\end{align*}"]
+)
+@pytest.mark.parametrize("end", ["so that", "and, as it is,", "We define"])
+def test_sentence_stays_with_its_formula(end: str, formula: str, gap: str) -> None:
+    before = "It ends here.\n\\[\ny\n\\]\nNot here, "
+    text = f"{before}{end}{gap}{formula}"
+    start = text.index("Not")
+    assert lead_start(text, 0, text.index(formula)) == start
+    text = text.replace(f"{end}{gap}", f"here.{gap}")
+    assert lead_start(text, 0, text.index(formula)) >= text.index(gap, start)
 
 
 @pytest.mark.parametrize("ends", ["\\end{proof}", "</refsect1>", "```", "  }\n}"])
