@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 # Strategies that Auto chooses, and that pack sentences.
 _BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
+_LONGEST_HEADING = 1000  # characters
 # White space with a combining mark on it is visible.
 _WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
 
@@ -206,10 +207,12 @@ def _check_overlap(
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
-        is_lead = new in headings or _begins_with_lead(text, new, other.end)
+        beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
+        is_heading = new in headings or beginning.startswith(other.headings[-1:])
+        is_lead = is_heading or _begins_with_lead(text, new, other.end)
         if chunker.sizes.min_size or is_lead:
             stop = other.end
-        word = _WORD.match(text, new)
+        word = _WORD.match(text, stop)  # the one in which the room for new text ends
         word_end = word.end() if word else stop
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
         if chunker.exact_overlap:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -79,15 +79,11 @@ class EntityChunker(MergingChunker):
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
         rows = _rows(text, mentions, cuts)
+        structure = Structure(text, required=_borders(rows, cuts, self.max_gap), sentences=cuts)
+        fits = structure.measure(self.sizes).fits
         whole = _whole_mentions(text, mentions)
-        structure = Structure(
-            text,
-            unbreakable=lambda: [*find_unbreakable(text), *whole],
-            required=_borders(rows, cuts, self.max_gap),
-            sentences=cuts,
-        )
-        fits = structure.fit(self.sizes).measure.fits
         fitting = Unbreakable(each for each in whole if fits(*each, self.chunk_size))
+        structure.unbreakable = lambda: [*_around_mentions(text, fitting), *fitting]
         levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
         structure.levels = [fitting.guard(level) for level in levels]
         spans = pack(structure, self.sizes)
@@ -140,6 +136,12 @@ def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int)
         if not chains and sentence and sentence != rows[0][0]:
             borders.append(cuts[sentence - 1])
     return borders
+
+
+def _around_mentions(text: str, mentions: Unbreakable) -> Iterator[tuple[int, int]]:
+    """Yield the items, rows and so on of a text, with the mentions that they would divide."""
+    for start, end in find_unbreakable(text):
+        yield mentions.start_of(start), mentions.end_of(end)
 
 
 def _whole_mentions(text: str, mentions: Iterable[Mention]) -> list[tuple[int, int]]:

@@ -326,13 +326,20 @@ def _above(text: str, low: int, start: int) -> int:
         return start
     above = max(text.rfind("\n", low, start - 1) + 1, low)
     line = text[above : start - 1].rstrip()
-    is_front_matter = ": " in line and _line_at(text, start) == "---"
-    if not line or is_bullet(line) or len(line) > 2 * _LONGEST_TITLE or is_front_matter:
+    is_title = len(line) <= 2 * _LONGEST_TITLE and not is_bullet(line)
+    if not line or not is_title or (": " in line and _ends_front_matter(text, start)):
         return -1 if not line.startswith("|") else above
     over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)
     return (
         over if above > low and line_kind(text[over : above - 1].rstrip()) == "underline" else above
     )
+
+
+def _ends_front_matter(text: str, start: int) -> bool:
+    """Whether a line of dashes ends front matter, which such a line begins, too."""
+    blank = text.rfind("\n\n", 0, start)
+    begins = text.startswith("---") or text.startswith("---", blank + 2 if blank >= 0 else 0)
+    return begins and _line_at(text, start) == "---"
 
 
 def _may_be_title(line: str) -> bool:

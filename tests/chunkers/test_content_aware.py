@@ -241,6 +241,8 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 @example("para one. Two. para one. Two. Set\n===\n>\n# H\n")
 @example("* H\n\r\n[r]: http://a.b 'c'\n[r]: http://a.b 'c'\n")
 @example("para one.\n\n* H\n\nOne of:\n\n    indented one, two, three\n")
+@example("# H\n\x00  - nested\n[r]: http://a.b 'c'\n-\n\x00# H\n")
+@example("==H==\n[r]: http://a.b 'c'\n---\n    indented\n")
 @given(text=texts_of((*MARKDOWN_PIECES, "* H\n", "** H2\n", "One of:\n", "==H==\n", "= H\n")))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)

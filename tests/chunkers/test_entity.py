@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rag_splitters import HybridChunker, ModalityChunker, PageChunker
@@ -122,6 +122,9 @@ def odd_length(text: str) -> int:
 
 @pytest.mark.slow
 @settings(max_examples=300)
+@example(("| a | b |\nwordwordwordword", [(1, 11, "X")]), 11, 0.5, 0, "characters")
+@example(("- \u0301word\n# Heading\n", [(3, 9, "X")]), 7, 0, 0, "characters")
+@example(("word# Heading\nword", [(5, 15, "X")]), 15, 0.5, 0, "characters")
 @given(
     case=mentioned(),
     size=st.integers(1, 30),

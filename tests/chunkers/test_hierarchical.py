@@ -40,6 +40,7 @@ TEXT = (
 @many
 @given(case=cases, text=texts_of(MARKDOWN_PIECES) | hostile_texts())
 @example(case=CASES[-3], text="aDr. No said so.\ra")  # a carriage return is a token of its own
+@example(case={"chunk_size": 17, "chunk_overlap": 6}, text="# H\npara one. Two. \t# H\n# H\n")
 @example(case=CASES[2], text="# H\n\x00# H\nSet\n===\n## H2\n")
 def test_leaves_and_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
     check_chunker(HierarchicalChunker(format="markdown", **case), text)

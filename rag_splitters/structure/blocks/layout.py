@@ -168,10 +168,9 @@ def _keep_with_next(blocks: Sequence[Block], kept: Unbreakable) -> Callable[[str
 
     def leads_start(text: str, low: int, cut: int) -> int:
         start = lead_start(text, low, cut)
-        if start == cut:
-            return cut
         block = blocks[max(bisect_left(starts, start + 1) - 1, 0)]
-        if block.start < start < block.end <= cut and block.kind in _DELIMITED:
+        is_inside = block.start < start < block.end <= cut
+        if start < cut and is_inside and block.kind in _DELIMITED:
             return cut
         heading = kept.start_of(start)
         return heading if heading >= low else start
