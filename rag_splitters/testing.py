@@ -196,10 +196,14 @@ def _check_overlap(
         text = view  # else it was cut as it is, because carriage returns need more tokens
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
-    blocks = read_blocks(text, "markdown") if getattr(chunker, "format", "") == "markdown" else []
+    has_blocks = getattr(chunker, "format", "") in ("markdown", "text")
+    blocks = read_blocks(text, getattr(chunker, "format", "text")) if has_blocks else []
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
+    tables = [(block.start, block.end) for block in blocks if block.kind == "table"]
     for one, other in pairwise(spans):
-        if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
+        is_table = "table" in (one.modality, other.modality)
+        is_table = is_table or any(low <= one.start and other.end <= high for low, high in tables)
+        if is_table or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
         if other.start < one.end:
             length = measure.length(other.start, one.end)

@@ -81,6 +81,7 @@ TOKENS = {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"}
 @example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
 @example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
 @example(WORDS, "# H\n\x00# H\nSet\n===\n## H2\n", "")
+@example(WORDS, "|---|---|\n-\n### H3 *x*\n", "")
 @example(TOKENS, "para one. Two. \r~~~\n>\n# H\n", "")
 @given(
     case=strategies.sampled_from(CASES),
