@@ -53,7 +53,8 @@ class Syntax:
         levels: ascending offsets at which nodes begin, for each depth of the tree.
         joints: offsets between the parts of one node, such as a header and its body.
         definitions: the definitions, in the order of their starts.
-        errors: number of code points in parts that the grammar does not understand.
+        errors: number of code points in parts that the grammar does not understand, without the
+            carriage returns.
     """
 
     levels: list[list[int]] = field(default_factory=list)
@@ -142,7 +143,9 @@ class _Reader:
         start, kind = node.start_byte, node.type
         if self.has_error and start >= self.error_end and node.is_error:
             self.error_end = node.end_byte
-            self.syntax.errors += node.end_byte - start
+            self.syntax.errors += (
+                node.end_byte - start - self.code.count(b"\r", start, node.end_byte)
+            )
         column = node.start_point.column
         line, is_inline = start - column, column > _INDENT
         opens = not column or (not is_inline and self.code[line:start].isspace())

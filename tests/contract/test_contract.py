@@ -58,6 +58,7 @@ VIOLATIONS = (
     "x" + "\n" * 60 + "y",
     "a aaaaaaaa  Longerwordaaaa3.14  a",
     "สวัสดี\n\nThe same passage again. ",
+    "3.14a$# Heading\n\naa- item\na",
     "aaa The end.3.143.14 \u0301The same passage again. ",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
