@@ -1,5 +1,7 @@
 """Lines that belong to what follows them: headings, lead-ins, labels, comments, table headers.
 
+So do a sentence that goes on in a formula, and the ends of blocks at the beginning of a chunk.
+
 A chunk does not end with such a line if there is another place to cut. Only a line and its
 neighbours decide what the line is, so the rest of the text need not be read.
 """
@@ -40,7 +42,7 @@ _NUMBER_STARTS = KEYWORD_INITIALS | frozenset("IVXLC")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _FORMULA = re.compile(
-    r"(?:%.{0,150}\n\s*){0,5}(?:\\\[|\$\$"
+    r"(?:%.{0,150}\n\s*){0,5}(?:\\\[|\$\$|\.\. math::|`{3}\{?math\b"
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
 _NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
@@ -285,7 +287,7 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
 def _goes_on_in_formula(text: str, start: int, end: int, cut: int) -> bool:
     """Whether the sentence in the line from `start` to `end` goes on in a formula at `cut`."""
     formula = VISIBLE.search(text, cut)
-    if formula is None or formula[0] not in "\\$%" or text[end - 1] in _SENTENCE_ENDS:
+    if formula is None or formula[0] not in "\\$%.`" or text[end - 1] in _SENTENCE_ENDS:
         return False
     is_sentence = not text[start:end].lstrip().startswith(_NO_SENTENCES)
     return is_sentence and _FORMULA.match(text, formula.start()) is not None

@@ -134,7 +134,14 @@ def test_lead_is_the_last_field_of_a_head() -> None:
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n", "\n%\n", "\n  %\n  "])
 @pytest.mark.parametrize(
-    "formula", ["\\[\nx\n\\]", "$$\nx\n$$", "\\begin{align*}\nx\n\\end{align*}"]
+    "formula",
+    [
+        "\\[\nx\n\\]",
+        "$$\nx\n$$",
+        "\\begin{align*}\nx\n\\end{align*}",
+        ".. math::\n\n   x",
+        "```math\nx\n```",
+    ],
 )
 @pytest.mark.parametrize("end", ["so that", "and, as it is,", "We define"])
 def test_sentence_stays_with_its_formula(end: str, formula: str, gap: str) -> None:
