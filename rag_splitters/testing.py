@@ -26,6 +26,7 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.text.boundaries import is_behind_mark
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
@@ -201,9 +202,7 @@ def _check_overlap(
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind == "table"]
     for one, other in pairwise(spans):
-        is_table = "table" in (one.modality, other.modality)
-        is_table = is_table or any(low <= one.start and other.end <= high for low, high in tables)
-        if is_table or one.is_rewritten or other.is_rewritten:
+        if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
         if other.start < one.end:
             length = measure.length(other.start, one.end)
@@ -213,17 +212,19 @@ def _check_overlap(
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         is_heading = new in headings or beginning.startswith(other.headings[-1:])
-        is_lead = is_heading or _begins_with_lead(text, new, other.end)
-        if chunker.sizes.min_size or is_lead:
+        is_lead = is_heading or _begins_with_lead(text, new, stop, other.end)
+        if chunker.sizes.min_size or is_lead or chunker.strategy == "json":  # joins small chunks
             stop = other.end
-        word = _WORD.match(text, stop)  # the one in which the room for new text ends
-        word_end = word.end() if word else stop
+        word_end = _end_of_word(text, stop)
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
         if chunker.exact_overlap:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
         best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
-        for start in [*best, *longer] if chunker.overlap else []:
+        places = [*best, *longer] if chunker.overlap else []
+        for start in places:
+            if any(low <= start < high for low, high in tables):
+                continue
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
             room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
@@ -231,6 +232,14 @@ def _check_overlap(
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
+
+
+def _end_of_word(text: str, position: int) -> int:
+    """Return the end of the word around a position; the mark of an item belongs to its word."""
+    word = _WORD.match(text, position)
+    end = word.end() if word else position
+    following = len(text) - len(text[end:].lstrip(" "))
+    return _end_of_word(text, following) if is_behind_mark(text, following) else end
 
 
 def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tuple[int, int]]:
@@ -274,10 +283,10 @@ def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> I
             start = first(span.start, start + 1, span.end)
 
 
-def _begins_with_lead(text: str, new: int, end: int) -> bool:
-    """Whether the text after `new` begins with lines that belong to what follows them."""
+def _begins_with_lead(text: str, new: int, stop: int, end: int) -> bool:
+    """Whether lines that belong to what follows them begin between `new` and `stop`."""
     lines = [match.end() for match in regex.finditer(r"\n|<[^<>]*>", text, pos=new, endpos=end)]
-    return any(lead_start(text, new, line) == new for line in lines)
+    return any(lead_start(text, new, line) < min(stop, line) for line in lines)
 
 
 def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:

@@ -26,7 +26,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
         too_big = []
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
             if view is not source:
-                results[number] = [_in_source(span, view, source) for span in results[number]]
+                results[number] = [in_source(span, view, source) for span in results[number]]
                 if not self.spans_fit(results[number], source.text):
                     too_big.append(number)
         if too_big:
@@ -38,7 +38,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
     return plan_views
 
 
-def _in_source(span: Span, view: Source, source: Source) -> Span:
+def in_source(span: Span, view: Source, source: Source) -> Span:
     """Return the span with the source's own line breaks in a text that was put before it."""
     own = view.text[span.start : span.end]
     if not own or span.content is None or not span.content.endswith(own):

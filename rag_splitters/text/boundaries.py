@@ -266,13 +266,23 @@ def _last_space(text: str, low: int, high: int) -> int:
     if len(words_only) == len(part):
         pieces = part.rsplit(None, 1)
         cut -= len(pieces[1]) if len(pieces) == 2 else len(part)
-    if cut - low < 2 or text[cut - 2].isalnum() or text[cut - 1] != " ":
-        return cut if cut > low else -1
+    if is_behind_mark(text, cut):
+        line = text.rfind("\n", low, cut) + 1
+        return _last_space(text, low, line) if line > low else -1
+    return cut if cut > low else -1
+
+
+def is_behind_mark(text: str, cut: int) -> bool:
+    """Whether an offset is behind the mark of an item and a space.
+
+    >>> [is_behind_mark("- two", cut) for cut in (2, 3)]
+    [True, False]
+    """
+    is_behind = cut > 1 and text[cut - 1] == " " and not text[cut - 2].isalnum()
+    if not is_behind or not text[cut : cut + 1].strip():
+        return False
     line = text.rfind("\n", 0, cut) + 1
-    mark = text[line:cut].strip()
-    if " " in mark or not is_item(text[line : cut + 1]):
-        return cut
-    return _last_space(text, low, line) if line > low else -1
+    return " " not in text[line:cut].strip() and is_item(text[line : cut + 1])
 
 
 def after(text: str, separator: str) -> Finder:

@@ -81,6 +81,7 @@ TOKENS = {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"}
 @example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
 @example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
 @example(WORDS, "# H\n\x00# H\nSet\n===\n## H2\n", "")
+@example(WORDS, "# H\n|---|---|\n|---|---|\n\x00<!-- c -->\n", "")
 @example(WORDS, "|---|---|\n-\n### H3 *x*\n", "")
 @example(TOKENS, "para one. Two. \r~~~\n>\n# H\n", "")
 @given(
@@ -243,16 +244,19 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 @example("* H\n\r\n[r]: http://a.b 'c'\n[r]: http://a.b 'c'\n")
 @example("para one.\n\n* H\n\nOne of:\n\n    indented one, two, three\n")
 @example("# H\n\x00  - nested\n[r]: http://a.b 'c'\n-\n\x00# H\n")
+@example("| a | b |\n\x00## H2\n    indented\nSet\n===\n| a | b |\n")
+@example("# H\n[r]: http://a.b 'c'\n## H2\n    indented\n")
 @example("==H==\n[r]: http://a.b 'c'\n---\n    indented\n")
 @given(text=texts_of((*MARKDOWN_PIECES, "* H\n", "** H2\n", "One of:\n", "==H==\n", "= H\n")))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
     ends = {span.end for span in chunker.spans(text)}
     for heading, block in pairwise(read_blocks(text, format)):
-        word = re.search(r"\S+", text[block.start : block.end])
+        word = re.search(r"(?:\S{1,3}[ ]+)?\S+", text[block.start : block.end])  # with a mark
         fits = word and block.start + word.end() - heading.start <= 40
         lines = text[block.start : block.end].split("\n")
-        is_part = all(line.startswith("[r]:") for line in lines)  # of the heading
+        lines += text[: heading.start].rstrip().splitlines()[-1:]
+        is_part = any(line.startswith("[r]:") for line in lines)  # of the heading above it
         is_text = line_kind(lines[0]) == "text" and not is_part
         if fits and heads(heading, block) and block.kind == "paragraph" and is_text:
             assert heading.end not in ends, heading

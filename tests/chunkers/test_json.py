@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document
@@ -70,6 +70,12 @@ values = st.recursive(
 )
 
 
+@example(
+    tops=[{"a": [0], "b b": {"a": None, "b b": 0, "": None}}, [], []],
+    indent=None,
+    is_ascii=False,
+    chunker=JsonChunker(chunk_size=60, chunk_overlap=15),
+)
 @given(
     tops=st.lists(values, min_size=1, max_size=3),
     indent=st.sampled_from([None, 1, 4]),
