@@ -26,6 +26,7 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 _SPACED_BLANK_LINE = re.compile(r"\n(?=[^\S\n]+(\n))")
+_LONGEST_MARK = 60  # characters of the mark of an item, with its indentation
 _PRONOUNS = ("It ", "They ", "This ", "These ", "He ", "She ")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -281,7 +282,9 @@ def is_behind_mark(text: str, cut: int) -> bool:
     is_behind = cut > 1 and text[cut - 1] == " " and not text[cut - 2].isalnum()
     if not is_behind or not text[cut : cut + 1].strip():
         return False
-    line = text.rfind("\n", 0, cut) + 1
+    line = text.rfind("\n", max(0, cut - _LONGEST_MARK), cut) + 1
+    if line == 0 and cut > _LONGEST_MARK:
+        return False
     return " " not in text[line:cut].strip() and is_item(text[line : cut + 1])
 
 

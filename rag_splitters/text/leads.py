@@ -339,7 +339,7 @@ def _above(text: str, low: int, start: int) -> int:
 
 def _ends_front_matter(text: str, start: int) -> bool:
     """Whether a line of dashes ends front matter, which such a line begins, too."""
-    blank = text.rfind("\n\n", 0, start)
+    blank = text.rfind("\n\n", max(0, start - _REACH), start)
     begins = text.startswith("---") or text.startswith("---", blank + 2 if blank >= 0 else 0)
     return begins and _line_at(text, start) == "---"
 
