@@ -26,9 +26,8 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import read_blocks
-from rag_splitters.text.boundaries import is_behind_mark
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import with_line_feeds
+from rag_splitters.text.lines import is_behind_mark, with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
@@ -185,7 +184,8 @@ def _check_overlap(
     clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
     the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
-    have a minimum size. Nor does it begin inside what is unbreakable, or leave no room for that.
+    have a minimum size, as those of JSON always do. Nor does it begin inside a table, which repeats
+    whole rows, or inside what is unbreakable, or leave no room for that.
     Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
     signatures whole that only a parser finds; both are not checked.
     """
@@ -213,7 +213,7 @@ def _check_overlap(
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         is_heading = new in headings or beginning.startswith(other.headings[-1:])
         is_lead = is_heading or _begins_with_lead(text, new, stop, other.end)
-        if chunker.sizes.min_size or is_lead or chunker.strategy == "json":  # joins small chunks
+        if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
             stop = other.end
         word_end = _end_of_word(text, stop)
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
@@ -221,8 +221,7 @@ def _check_overlap(
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
         best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
-        places = [*best, *longer] if chunker.overlap else []
-        for start in places:
+        for start in [*best, *longer] if chunker.overlap else []:
             if any(low <= start < high for low, high in tables):
                 continue
             is_longer = measure.length(start, one.end) > chunker.overlap

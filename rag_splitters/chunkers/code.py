@@ -114,7 +114,8 @@ def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:
         syntax = read_syntax(text, language)
     except UnreadableError as error:
         return None, str(error)
-    if syntax.errors > _MAX_ERRORS * (len(text.strip()) - text.count("\r\n")):
+    code = text.strip()
+    if syntax.errors > _MAX_ERRORS * (len(code) - code.count("\r\n")):
         return None, "syntax error"
     return syntax, ""
 

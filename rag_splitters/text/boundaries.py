@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import regex
 
-from rag_splitters.text.lines import BLANK_LINE, VISIBLE, is_item
+from rag_splitters.text.lines import BLANK_LINE, VISIBLE, is_behind_mark
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 Finder: TypeAlias = Callable[[int, int], int]
@@ -26,7 +26,6 @@ _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 _SPACED_BLANK_LINE = re.compile(r"\n(?=[^\S\n]+(\n))")
-_LONGEST_MARK = 60  # characters of the mark of an item, with its indentation
 _PRONOUNS = ("It ", "They ", "This ", "These ", "He ", "She ")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -271,21 +270,6 @@ def _last_space(text: str, low: int, high: int) -> int:
         line = text.rfind("\n", low, cut) + 1
         return _last_space(text, low, line) if line > low else -1
     return cut if cut > low else -1
-
-
-def is_behind_mark(text: str, cut: int) -> bool:
-    """Whether an offset is behind the mark of an item and a space.
-
-    >>> [is_behind_mark("- two", cut) for cut in (2, 3)]
-    [True, False]
-    """
-    is_behind = cut > 1 and text[cut - 1] == " " and not text[cut - 2].isalnum()
-    if not is_behind or not text[cut : cut + 1].strip():
-        return False
-    line = text.rfind("\n", max(0, cut - _LONGEST_MARK), cut) + 1
-    if line == 0 and cut > _LONGEST_MARK:
-        return False
-    return " " not in text[line:cut].strip() and is_item(text[line : cut + 1])
 
 
 def after(text: str, separator: str) -> Finder:

@@ -96,6 +96,7 @@ _NO_TITLE = re.compile(
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
+LONGEST_MARK = 60  # characters of the mark of an item, with its indentation
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
 _OPEN_TAG = r"<(?:[A-Za-z]|!DOCTYPE|!doctype|\?xml)[^<>]*(?<!/)>\s*"
 _MARKED = re.compile(
@@ -172,6 +173,21 @@ def is_bullet(line: str) -> bool:
 def is_item(line: str) -> bool:
     """Whether a line may be an item: it begins with a bullet, a number or a letter."""
     return _ITEM.match(line) is not None
+
+
+def is_behind_mark(text: str, cut: int) -> bool:
+    """Whether an offset is behind the mark of an item and a space.
+
+    >>> [is_behind_mark("- two", cut) for cut in (2, 3)]
+    [True, False]
+    """
+    is_behind = cut > 1 and text[cut - 1] == " " and not text[cut - 2].isalnum()
+    if not is_behind or not text[cut : cut + 1].strip():
+        return False
+    line = text.rfind("\n", max(0, cut - LONGEST_MARK), cut) + 1
+    if line == 0 and cut > LONGEST_MARK:
+        return False
+    return " " not in text[line:cut].strip() and is_item(text[line : cut + 1])
 
 
 def keyword_heading(line: str, after: str) -> int:

@@ -436,3 +436,10 @@ def test_the_opening_of_a_long_string_is_no_chunk_of_its_own() -> None:
     )
     chunks = CodeChunker(chunk_size=100, language="rust").chunk(text)
     assert not any(chunk.text.endswith('r#"') for chunk in chunks)
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+def test_few_errors_before_many_blank_lines_are_no_fallback(line_break: str) -> None:
+    code = "def boil(water):\n    return water.heat(100)\n\n? ?\n" + "\n" * 99
+    chunks = CodeChunker(language="python").chunk(code.replace("\n", line_break))
+    assert "fallback" not in chunks[0].metadata

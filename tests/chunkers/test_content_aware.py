@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
-from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.structure.blocks import Block, read_blocks
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.testing import check_chunker, hostile_texts
@@ -237,6 +237,11 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
             assert any(s.start <= block.start and block.end <= s.end for s in spans), block
 
 
+def is_definition(text: str, block: Block) -> bool:
+    lines = text[block.start : block.end].split("\n")
+    return all(line.startswith("[r]:") for line in lines)
+
+
 @pytest.mark.parametrize("format", ["markdown", "text", "org", "rst", "asciidoc"])
 @hostile
 @example("- item\n---\n# H\n# H\n# H\n[r]: http://a.b 'c'\n")
@@ -251,13 +256,14 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
     ends = {span.end for span in chunker.spans(text)}
-    for heading, block in pairwise(read_blocks(text, format)):
-        word = re.search(r"(?:\S{1,3}[ ]+)?\S+", text[block.start : block.end])  # with a mark
-        fits = word and block.start + word.end() - heading.start <= 40
-        lines = text[block.start : block.end].split("\n")
-        lines += text[: heading.start].rstrip().splitlines()[-1:]
-        is_part = any(line.startswith("[r]:") for line in lines)  # of the heading above it
-        is_text = line_kind(lines[0]) == "text" and not is_part
+    blocks = read_blocks(text, format)
+    parts = [is_definition(text, block) for block in blocks]  # they belong to the heading above
+    for index, (heading, block) in enumerate(pairwise(blocks)):
+        start = blocks[max(index - 2, 0)].start if index and parts[index - 1] else heading.start
+        word = re.search(r"(?:[-*|>][ ]+)?\S+", text[block.start : block.end])  # with its mark
+        fits = word and block.start + word.end() - start <= 40
+        is_text = line_kind(text[block.start : block.end].split("\n")[0]) == "text"
+        is_text = is_text and not parts[index + 1]
         if fits and heads(heading, block) and block.kind == "paragraph" and is_text:
             assert heading.end not in ends, heading
 

@@ -22,13 +22,11 @@ from rag_splitters.text.boundaries import (
     words,
 )
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import is_item
+from rag_splitters.text.lines import LONGEST_MARK, is_item
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range, Structure, Unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
-
-_LONGEST_MARK = 60  # characters from the start of an item, which show its mark
 
 _COARSE = 4
 """The number of levels that cut between blocks. The levels after them cut inside blocks."""
@@ -189,7 +187,7 @@ def _indentation(
         index = bisect_right(starts, start) - 1
         if index < 0 or start >= blocks[index].end:
             return start
-        if blocks[index].kind == "list_item" and not is_item(text[start : start + _LONGEST_MARK]):
+        if blocks[index].kind == "list_item" and not is_item(text[start : start + LONGEST_MARK]):
             return start
         border = bisect_right(borders, start) - 1
         return max(line_start(text, start), borders[border] if border >= 0 else 0)
