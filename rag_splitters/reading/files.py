@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_splitters.errors import FileError, InputError, MissingFileError
-from rag_splitters.reading.archives import read_epub, read_xlsx
 from rag_splitters.reading.decoding import decode
-from rag_splitters.reading.office import read_docx, read_pptx
+from rag_splitters.reading.epub import read_epub
 from rag_splitters.reading.parts import is_huge, read_parts
 from rag_splitters.reading.pdf import read_pdf
+from rag_splitters.reading.slides import read_pptx
+from rag_splitters.reading.word import read_docx
+from rag_splitters.reading.workbooks import read_xlsx
 from rag_splitters.span import Source
 from rag_splitters.structure.kinds import READ_KINDS, kind_of_name, read_kind
 from rag_splitters.structure.stored_outline import write_outline

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from docx import Document as WordDocument
+from docx.enum.style import WD_STYLE_TYPE
+from docx.oxml import parse_xml
 from llama_index.core import SimpleDirectoryReader
 from pptx import Presentation
 from pptx.util import Inches
 
 from rag_splitters.langchain import AutoTextSplitter, FileLoader, SentenceTextSplitter
 from rag_splitters.llama_index import AutoNodeParser, FileReader
-from rag_splitters.reading import office
+from rag_splitters.reading import archives
 from rag_splitters.reading.files import read_bytes
 from rag_splitters.structure.outline import Outline
 
@@ -36,7 +38,6 @@ def word(tmp_path: Path) -> Path:
     for column, (label, value) in enumerate([("kind", "green"), ("a|b", "1\n2"), ("x", "")]):
         table.cell(0, column).text, table.cell(1, column).text = label, value
     table.cell(1, 1).merge(table.cell(1, 2))
-    table.cell(1, 0).add_table(1, 1).cell(0, 0).text = "or black"
     document.add_heading("When", 2)
     document.add_paragraph("At five.")
     document.save(str(tmp_path / "tea.docx"))
@@ -72,14 +73,43 @@ def slides(tmp_path: Path) -> Path:
 def test_a_word_document_is_markdown(word: Path) -> None:
     (document,) = FileLoader(word).load()
     assert document.page_content == (
-        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n   - hot\n- leaves\n1. Boil.\n2. Wait."
-        "\n\n\\# is no heading\n\n"
-        "| kind | a\\|b | x |\n| --- | --- | --- |\n| green or black | 1 2 |  |\n\n"
+        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n  - hot\n- leaves\n\n1. Boil.\n"
+        "2. Wait.\n\n\\# is no heading\n\n"
+        "| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 | |\n\n"
         "### When\n\nAt five."
     )
     chunks = AutoTextSplitter(chunk_size=100).split_documents([document])
     assert {chunk.metadata["strategy"] for chunk in chunks} == {"content_aware"}
     assert chunks[-1].metadata["headings"] == ["Tea", "How to make it", "When"]
+
+
+TRACKED = """<w:body xmlns:w="{w}" xmlns:x="{x}"><w:p>
+<w:r><w:t>I have </w:t></w:r><w:del><w:r><w:delText>one</w:delText></w:r></w:del>
+<w:ins><w:r><w:t>two</w:t></w:r></w:ins><w:smartTag><w:r><w:t> cups</w:t></w:r></w:smartTag></w:p>
+<w:sdt><w:sdtContent><w:tbl><w:tr><w:tc><w:tcPr><w:vMerge w:val="restart"/></w:tcPr>
+<w:p><w:r><w:t>kind</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>green</w:t></w:r></w:p></w:tc></w:tr>
+<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr><w:p/></w:tc>
+<w:tc><w:p><w:r><w:t>black</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:sdtContent></w:sdt>
+<w:p><w:r><w:pict><x:shape>
+<x:textbox><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></x:textbox>
+</x:shape></w:pict></w:r></w:p>
+<w:p><w:pPr><w:pStyle w:val="Mine"/></w:pPr><w:r><w:t>Hot</w:t></w:r></w:p></w:body>"""
+
+
+def test_text_in_changes_controls_and_boxes_is_read() -> None:
+    document = WordDocument()
+    heading = document.styles.add_style("Mine", WD_STYLE_TYPE.PARAGRAPH)
+    heading.base_style = document.styles["Heading 2"]
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = TRACKED.replace("\n", "").format(w=word, x="urn:schemas-microsoft-com:vml")
+    document.element.replace(document.element.body, parse_xml(body))
+    output = io.BytesIO()
+    document.save(output)
+    (source,) = read_bytes(output.getvalue(), "tea.docx")
+    assert source.text == (
+        "I have two cups\n\n| kind | green |\n| --- | --- |\n| kind | black |\n\n"
+        "In a box.\n\n## Hot"
+    )
 
 
 def test_slides_are_pages(slides: Path) -> None:
@@ -147,7 +177,7 @@ def test_slide_without_a_title_has_its_number_as_title() -> None:
 def test_damaged_files_are_an_error(
     data: bytes, message: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "_MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(archives, "_MOST_BYTES", 1_000_000)
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=f"a.{suffix} {message.format(suffix.upper())}"):
@@ -163,14 +193,14 @@ def test_parts_that_are_damaged_are_an_error(word: Path, slides: Path) -> None:
             read_bytes(path.read_bytes(), path.name)
 
 
-@pytest.mark.parametrize(("suffix", "package"), [("docx", "python-docx"), ("pptx", "python-pptx")])
+@pytest.mark.parametrize(("suffix", "package"), [("docx", "mammoth"), ("pptx", "python-pptx")])
 def test_missing_libraries_are_named(
     suffix: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(office, "import_module", missing)
+    monkeypatch.setattr(archives, "import_module", missing)
     (tmp_path / f"a.{suffix}").write_bytes(b"")
     hint = rf"needs {package}: pip install .*\[office\]"
     with pytest.raises(ImportError, match=hint):

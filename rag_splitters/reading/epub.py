@@ -1,0 +1,71 @@
+"""Books (EPUB) as text with headings."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from rag_splitters.reading.archives import (
+    check_archive,
+    damaged_file,
+    named_elements,
+    parse_part,
+)
+from rag_splitters.reading.decoding import decode
+from rag_splitters.structure.block import Block
+from rag_splitters.structure.html.text import plain_page
+
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
+    """Read a book as text: its chapters in their order, without tags and images.
+
+    Parameters:
+        data: the book.
+        name: its name, for error messages.
+
+    Returns: the text, its headings, and the title of the book.
+
+    Raises InputError if the book is damaged or protected, or unpacks to more than 500 MB.
+    """
+    check_archive(data, name, "EPUB")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            container = parse_part(archive, "META-INF/container.xml")
+            path = next(named_elements(container, "rootfile")).get("full-path", "")
+            package = parse_part(archive, path)
+            chapters = [
+                decode(archive.read(each), f"{name}: {each}") for each in _chapters(package, path)
+            ]
+    except Exception as error:  # damaged archives raise many kinds of errors
+        raise damaged_file(name, "EPUB", error) from error
+    parts: list[str] = []
+    headings: list[Block] = []
+    length = 0
+    for page in map(plain_page, chapters):
+        if page.text:
+            headings += [
+                replace(each, start=length + each.start, end=length + each.end)
+                for each in page.blocks
+                if each.kind == "heading" and each.title
+            ]
+            parts.append(page.text)
+            length += len(page.text) + 2
+    title = next((each.text or "" for each in named_elements(package, "title")), "")
+    return "\n\n".join(parts), headings, " ".join(title.split())
+
+
+def _chapters(package: ElementTree.Element, path: str) -> Iterator[str]:
+    """Yield the paths of a book's chapters in their order."""
+    items = {each.get("id"): each for each in named_elements(package, "item")}
+    for reference in named_elements(package, "itemref"):
+        item = items.get(reference.get("idref"))
+        if item is not None and item.get("media-type") in _PAGES:
+            target = unquote(item.get("href", ""))
+            yield posixpath.normpath(posixpath.join(posixpath.dirname(path), target))

@@ -1,0 +1,98 @@
+"""PowerPoint presentations as Markdown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rag_splitters.reading.archives import check_archive, damaged_file, import_library
+from rag_splitters.reading.markdown import (
+    escape_markdown,
+    join_blocks,
+    markdown_item,
+    markdown_table,
+)
+from rag_splitters.text.origin import Row
+
+_DEEPEST = 20  # groups of shapes inside groups
+
+
+def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
+    """Read a presentation as Markdown: the titles, texts, tables and notes of its slides.
+
+    Texts are in the order of the shapes; speaker notes follow "Notes:". A slide without a title
+    gets one such as "Slide 3". Images, charts, diagrams and texts on the slide masters are dropped.
+
+    Parameters:
+        data: the presentation.
+        name: its name, for error messages.
+
+    Returns: the text, and the start and number of each slide.
+
+    Raises: ImportError if python-pptx is not installed; ValueError if the presentation is damaged,
+    protected by a password, in the old format, or unpacks to more than 500 MB.
+    """
+    pptx = import_library("pptx", "python-pptx", name)
+    check_archive(data, name, "PPTX")
+    try:
+        presentation = pptx.Presentation(io.BytesIO(data))
+        slides = [join_blocks(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
+    except Exception as error:
+        raise damaged_file(name, "PPTX", error) from error
+    rows: list[Row] = []
+    parts: list[str] = []
+    length = 0
+    for number, slide in enumerate(slides, 1):
+        if slide:
+            rows.append((length, number, number))
+            parts.append(slide)
+            length += len(slide) + 2
+    return "\n\n".join(parts), rows
+
+
+def _slide_blocks(number: int, slide: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the blocks of a slide, its title first; "Slide 3" if it has none, but other text."""
+    title = slide.shapes.title
+    words = " ".join(title.text_frame.text.split()) if title is not None else ""
+    blocks = list(_blocks_under_title(slide, title))
+    if words or blocks:
+        yield f"# {words or f'Slide {number}'}", False
+    yield from blocks
+
+
+def _blocks_under_title(slide: Any, title: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the texts and tables of a slide, and its notes."""
+    for shape in _shapes(slide.shapes):
+        if title is not None and shape.shape_id == title.shape_id:
+            continue
+        if shape.has_table:
+            rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
+            yield markdown_table(rows), False
+        elif shape.has_text_frame:
+            yield from _shape_blocks(shape)
+    if slide.has_notes_slide:
+        notes = slide.notes_slide.notes_text_frame
+        if notes is not None and notes.text.strip():
+            yield f"Notes: {escape_markdown(notes.text.strip())}", False
+
+
+def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
+    """Yield the shapes, including those inside groups."""
+    for shape in shapes:
+        if hasattr(shape, "shapes") and depth < _DEEPEST:
+            yield from _shapes(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs of a shape; several ones in a body placeholder are list items."""
+    paragraphs = [each for each in shape.text_frame.paragraphs if each.text.strip()]
+    is_list = shape.is_placeholder and len(paragraphs) > 1
+    for paragraph in paragraphs:
+        text = paragraph.text.replace("\v", "\n").strip()
+        if is_list or paragraph.level:
+            yield markdown_item(text, paragraph.level, "-"), True
+        else:
+            yield escape_markdown(text), False

@@ -1,0 +1,125 @@
+"""Word documents as Markdown."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from xml.etree import ElementTree
+
+from rag_splitters.reading.archives import (
+    check_archive,
+    damaged_file,
+    import_library,
+    named_elements,
+    parse_part,
+)
+from rag_splitters.reading.markdown import escape_markdown
+from rag_splitters.structure.html.text import Stripped, plain_page
+
+_HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_LIST = re.compile(r"list (?:bullet|number) ([2-5])\Z", re.IGNORECASE)
+_DROPPED = re.compile(  # links from notes to the text, and groups of rows, which end merged cells
+    r' <a href="#(?:foot|end)note-ref-\w+">↑</a>|</?t(?:head|body)>'
+)
+_CHECKBOX = re.compile(r'<input type="checkbox"( checked="checked")? />')
+_DEEPEST = 20  # styles based on styles
+
+
+def read_docx(data: bytes, name: str) -> str:
+    """Read a Word document as Markdown, with headings, lists, tables and notes.
+
+    Headings are recognised by their styles, and by the styles that these are based on. The title,
+    if there is one, becomes the heading above all others. Changes that were tracked are accepted,
+    and the first row of a table is its header. Page headers, comments, equations and images are
+    dropped.
+
+    Parameters:
+        data: the document.
+        name: its name, for error messages.
+
+    Raises: ImportError if mammoth is not installed; ValueError if the document is damaged,
+    protected by a password, in the old format, or unpacks to more than 500 MB.
+    """
+    mammoth = import_library("mammoth", "mammoth", name)
+    check_archive(data, name, "DOCX")
+    try:
+        html = mammoth.convert_to_html(
+            io.BytesIO(data),
+            transform_document=_prepare(mammoth, _heading_levels(data)),
+            convert_image=lambda image: [],
+            include_embedded_style_map=False,
+        ).value
+    except Exception as error:  # the library raises many kinds of errors for damaged files
+        raise damaged_file(name, "DOCX", error) from error
+    html = _CHECKBOX.sub(lambda match: "☒ " if match[1] else "☐ ", _DROPPED.sub("", html))
+    return _to_markdown(plain_page(html, main_content_only=False))
+
+
+def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
+    """Return a function that gives headings and items the style of their level, tables a header."""
+    documents = mammoth.documents
+
+    def prepare(element: Any) -> Any:
+        if isinstance(element, documents.Table) and element.children:
+            header, *rows = element.children
+            return element.copy(children=[header.copy(is_header=True), *rows])
+        if not isinstance(element, documents.Paragraph):
+            return element
+        if level := levels.get(element.style_id):
+            return element.copy(style_id=None, style_name=f"Heading {level}", numbering=None)
+        if element.numbering and (item := _LIST.match(element.style_name or "")):
+            numbering = documents.numbering_level(int(item[1]) - 1, element.numbering.is_ordered)
+            return element.copy(numbering=numbering)
+        return element
+
+    convert: Callable[[Any], Any] = mammoth.transforms.element_of_type(object, prepare)
+    return convert
+
+
+def _heading_levels(data: bytes) -> dict[str, int]:
+    """Return the level of each style of headings, by its id: 1 for the title, else 2 or more."""
+    names: dict[str, str] = {}
+    bases: dict[str, str] = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, suppress(KeyError):
+        for style in named_elements(parse_part(archive, "word/styles.xml"), "style"):
+            key = _attribute(style, "styleId")
+            for child in style:
+                kind = child.tag.rpartition("}")[2]
+                if kind in ("name", "basedOn"):
+                    (names if kind == "name" else bases)[key] = _attribute(child, "val")
+    levels: dict[str, int] = {}
+    for key in names:
+        base = key
+        for _ in range(_DEEPEST):
+            heading = _HEADING.match(names.get(base, ""))
+            if heading or names.get(base) == "Title":
+                levels[key] = min(int(heading[1]) + 1, 6) if heading else 1
+                break
+            base = bases.get(base, "")
+    return levels
+
+
+def _attribute(element: ElementTree.Element, name: str) -> str:
+    """Return the value of an attribute in any namespace."""
+    values = (value for key, value in element.items() if key.rpartition("}")[2] == name)
+    return next(values, "")
+
+
+def _to_markdown(page: Stripped) -> str:
+    """Write the text of a page as Markdown."""
+    levels = [block.level for block in page.blocks if block.kind == "heading"]
+    parts: list[str] = []
+    position, shift = 0, min(levels, default=1) > 1
+    for block in page.blocks:
+        between, text = page.text[position : block.start], page.text[block.start : block.end]
+        if block.kind == "heading":
+            text = f"{'#' * (block.level - shift)} {' '.join(text.split())}"
+        elif block.kind == "paragraph":
+            text = escape_markdown(text)
+        parts += between, text
+        position = block.end
+    return "".join(parts)
