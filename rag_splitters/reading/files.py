@@ -6,10 +6,11 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rag_splitters.errors import FileError, InputError, MissingFileError
-from rag_splitters.reading.decoding import decode
+from rag_splitters.reading.decoding import decode, has_mark
 from rag_splitters.reading.epub import read_epub
 from rag_splitters.reading.parts import is_huge, read_parts
 from rag_splitters.reading.pdf import read_pdf
@@ -219,12 +220,12 @@ def _ids(name: str, readings: Sequence[Reading]) -> Iterator[str]:
 
 
 def _decode_mail(data: bytes, name: str) -> tuple[str, bool]:
-    """Decode a mail as UTF-8 or, if it mixes encodings, each byte as a character."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), True
-    return decode(data, name), False
+    """Decode a mail by its mark, as UTF-8 or, if it mixes encodings, each byte as a character."""
+    with suppress(UnicodeDecodeError):
+        if not has_mark(data):
+            data.decode("utf-8")
+        return decode(data, name), False
+    return data.decode("latin-1"), True
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from rag_splitters.extras import install_command
 from rag_splitters.langchain import FileLoader
 from rag_splitters.llama_index import FileReader
 from rag_splitters.reading.decoding import decode
+from rag_splitters.reading.files import read_bytes
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 TEXT = "Grüße aus Kyōto, 京都 und Москва 🚋"
@@ -37,6 +38,9 @@ def test_a_byte_order_mark_says_the_encoding(
     path.write_bytes(mark + TEXT.encode(encoding))
     assert [each.page_content for each in FileLoader(path).load()] == [TEXT]
     assert [each.text for each in FileReader().load_data(path)] == [TEXT]
+    mail = mark + f"Subject: Tea\n\n{TEXT}".encode(encoding)
+    (source,) = read_bytes(mail, "tea.eml")
+    assert (source.text, source.metadata["subject"]) == (TEXT, "Tea")
     assert not caplog.messages
 
 
