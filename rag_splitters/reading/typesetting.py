@@ -44,7 +44,7 @@ def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]
     These are lines at the top or bottom that pages repeat: unchanged on five pages, or on three if
     that is half of all; or with a number that counts the pages, on three pages or on all. If one
     count runs through half of the pages, lines that end with it may differ in other words, such as
-    a head that names the chapter.
+    a head that names the chapter. A line that often stands between others, too, is none.
 
     >>> inner_lines([["Tea 1", "Green"], ["Tea 2", "Black"], ["Tea 3", "White"]])
     [(1, 2), (1, 2), (1, 2)]
@@ -54,8 +54,13 @@ def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]
         for page, lines in enumerate(lines_per_page)
     ]
     counts = Counter(key for keys in keys_per_page for key in keys)
+    inside = Counter(line for lines in lines_per_page for line in {*_filled(lines)[_EDGE:-_EDGE]})
     size = len(lines_per_page)
-    repeated = {key for key, count in counts.items() if _is_repeated(key, count, size)}
+    repeated = {
+        key
+        for key, count in counts.items()
+        if _is_repeated(key, count, size) and 2 * inside[key[0]] < count
+    }
     numbered = Counter(
         counter for keys in keys_per_page for counter in {key[1] for key in keys & repeated}
     )
@@ -79,14 +84,18 @@ def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]
     return ranges if has_text else [(0, len(lines)) for lines in lines_per_page]
 
 
+def _filled(lines: Sequence[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines if line.strip()]
+
+
 def _edges(lines: Sequence[str]) -> list[str]:
-    filled = [line for line in lines if line.strip()]
+    filled = _filled(lines)
     return filled[:_EDGE] + filled[-_EDGE:]
 
 
 def _keys(line: str, page: int) -> Iterator[_Key]:
     """Yield the line itself, and the line without each number that may count pages."""
-    line = " ".join(line[: _LONGEST_HEAD + 1].split())
+    line = " ".join(line.split())
     if 0 < len(line) <= _LONGEST_HEAD:
         yield line, None
         for number in _NUMBER.finditer(line):

@@ -252,6 +252,14 @@ def test_pdf_is_read_in_several_threads(pdf: Path) -> None:
         assert len(set(threads.map(read_text, [pdf] * 20))) == 1
 
 
+def test_a_clause_that_pages_repeat_is_no_running_foot() -> None:
+    clause = "This clause is for demonstration."
+    pages = [["Sample", f"Part {part}", "1", clause, "2", clause, "3", clause] for part in "ABC"]
+    assert inner_lines(pages) == [(1, 8)] * 3
+    pages = [["Sample", f"Part {part}", "1", part, "2", part, "3", clause] for part in "ABC"]
+    assert inner_lines(pages) == [(1, 7)] * 3
+
+
 @given(st.lists(st.text("a1i-\u00ad \n#é", max_size=40), max_size=9))
 @example(["a-\na", "-\n1", "a"])
 def test_typesetting_takes_nothing_else(pages: list[str]) -> None:
