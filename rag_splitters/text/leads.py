@@ -90,12 +90,11 @@ def lead_start(text: str, low: int, cut: int) -> int:
     >>> lead_start("It ends. You need:\\n- a pot", 0, 19)
     9
     """
-    if cut - low < _LONGEST_ENDS and _ENDS_ONLY.fullmatch(text, low, cut):
-        return low
     start = _leads_start(text, low, cut)
     if text.startswith(_ANSWERS, start) and (question := _question_start(text, low, start)) >= 0:
-        return _leads_start(text, low, question) if question > low else low
-    return start
+        start = _leads_start(text, low, question) if question > low else low
+    is_short = start - low < _LONGEST_ENDS
+    return low if is_short and _ENDS_ONLY.fullmatch(text, low, start) else start
 
 
 def _leads_start(text: str, low: int, cut: int) -> int:

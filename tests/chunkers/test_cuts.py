@@ -161,6 +161,13 @@ def test_ends_of_blocks_are_no_chunk(ends: str) -> None:
     assert ends.strip() not in [chunk.text for chunk in chunks]
 
 
+def test_ends_of_blocks_before_a_lead_are_no_chunk_either() -> None:
+    sentences = "Tea is hot. " * 9
+    text = f"<p>\n{sentences}\n</p>\n</div>\n<h3>Pots</h3>\n\n<p>\n{sentences}"
+    chunks = RecursiveChunker(chunk_size=len(sentences) + 4).chunk(text)
+    assert "</p>\n</div>" not in [chunk.text for chunk in chunks]
+
+
 def test_heading_at_the_start_of_a_chunk_is_a_lead_too() -> None:
     text = "## Why rinse it?\n\nBecause of the lime, which is white. " * 9
     for chunk in RecursiveChunker(chunk_size=60).chunk(text):
