@@ -216,6 +216,7 @@ def _check_overlap(
         if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
             stop = other.end
         word_end = _end_of_word(text, stop)
+        word_end = min((end for end in clusters if end >= word_end), default=word_end)
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
         if chunker.exact_overlap:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
@@ -227,7 +228,8 @@ def _check_overlap(
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
             room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
-            if not is_longer and measure.length(start, room) <= chunker.chunk_size:
+            has_room = measure.furthest(start, chunker.chunk_size) >= room  # by whole tokens
+            if not is_longer and has_room and measure.fits(start, room, chunker.chunk_size):
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break

@@ -61,6 +61,8 @@ VIOLATIONS = (
     "สวัสดี\n\nThe same passage again. ",
     "a<|endoftext|>\n\na...",
     "```\n> \n- \n|---|\n",
+    "\t```\na\t\t```\na",
+    "li>.\n- aaa\u0600  aaaaa\n- \u0600 ",
     "The same passage again. \n\n1. One \u0301a",
     "3.14a$# Heading\n\naa- item\na",
     "aaa The end.3.143.14 \u0301The same passage again. ",

@@ -21,7 +21,7 @@ from rag_splitters import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.text.boundaries import positions
+from rag_splitters.text.boundaries import positions, skip_space, trim_space
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import find_unbreakable, marked_structure
@@ -173,12 +173,18 @@ def test_wholes_ascend_and_are_visible(text: str, data: st.DataObject) -> None:
     ranges = find_unbreakable(text)
     assert ranges == sorted(ranges, key=lambda part: (part[0], -part[1]))
     for start, end in ranges:
-        assert text[start:end] == text[start:end].strip() != ""
-    for chunker in (
-        SentenceChunker(chunk_size=12),
-        SentenceChunker(chunk_size=12, chunk_overlap=5),
-    ):
-        check_chunker(chunker, text)
+        assert text[start:end].strip()
+        assert (skip_space(text, start), trim_space(text, start, end)) == (start, end)
+    check_sentences(text)
+
+
+def check_sentences(text: str) -> None:
+    for overlap in (0, 5):
+        check_chunker(SentenceChunker(chunk_size=12, chunk_overlap=overlap), text)
+
+
+def test_cluster_of_a_mark_and_a_space_ends_the_word_of_an_item() -> None:
+    check_sentences("</li>\n- aaa\u0600  aaaaa")
 
 
 def test_guarded_cuts_divide_no_range() -> None:
