@@ -25,7 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.structure.blocks import Format, detect_format, read_blocks
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_behind_mark, with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
@@ -197,8 +197,11 @@ def _check_overlap(
         text = view  # else it was cut as it is, because carriage returns need more tokens
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
-    has_blocks = getattr(chunker, "format", "") in ("markdown", "text")
-    blocks = read_blocks(text, getattr(chunker, "format", "text")) if has_blocks else []
+    asked: Format | None = getattr(
+        chunker, "format", "auto" if chunker.strategy == "auto" else None
+    )
+    has_blocks = asked is not None and detect_format(text, None, asked) in ("markdown", "text")
+    blocks = read_blocks(text, asked or "text") if has_blocks else []
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind == "table"]
     for one, other in pairwise(spans):
