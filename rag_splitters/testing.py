@@ -203,7 +203,7 @@ def _check_overlap(
     has_blocks = asked is not None and detect_format(text, None, asked) in ("markdown", "text")
     blocks = read_blocks(text, asked or "text") if has_blocks else []
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
-    tables = [(block.start, block.end) for block in blocks if block.kind == "table"]
+    tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
@@ -226,8 +226,8 @@ def _check_overlap(
         best = [start for start in sentences if one.start <= start < one.end]
         best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
         for start in [*best, *longer] if chunker.overlap else []:
-            if any(low <= start < high for low, high in tables):
-                continue
+            if any(low <= place < high for low, high in tables for place in (start, other.start)):
+                continue  # an overlap may begin with any row
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
             room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
