@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.reading.decoding import decode, has_mark
@@ -24,6 +25,7 @@ from rag_splitters.text.origin import (
     READ_ALL,
     Reading,
     ReadingOptions,
+    Row,
     UnreadableError,
     line_range,
     write_origin,
@@ -161,21 +163,12 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     >>> read_bytes(b"\\xef\\xbb\\xbfplain text", "notes.txt")[0].text
     'plain text'
     """
-    if data.startswith(b"%PDF-") or name.lower().endswith(".pdf"):
-        text, headings = read_pdf(data, name)
-        pages = {"page_start": 1, "page_end": text.count("\f") + 1}
-        return [Source(text, {"source": name, **pages, **write_outline(text, headings)}, name)]
     suffix = name.lower().rpartition(".")[2]
-    if suffix == "docx":
-        return [Source(read_docx(data, name), {"source": name, "mimetype": "text/markdown"}, name)]
-    if suffix == "pptx":
-        return [_presentation(data, name)]
-    if suffix == "xlsx":
-        return [Source(read_xlsx(data, name), {"source": name, "mimetype": "text/markdown"}, name)]
-    if suffix == "epub":
-        text, headings, title = read_epub(data, name)
-        titles = {"title": title} if title else {}
-        return [Source(text, {"source": name, **titles, **write_outline(text, headings)}, name)]
+    if data.startswith(b"%PDF-") or suffix in ("docx", "epub", "pdf", "pptx", "xlsx"):
+        source = _read_document(data, name, suffix)
+        if not source.text:
+            logger.warning("%s holds no text; images are not read", name)
+        return [source]
     if suffix in _REFUSED:
         raise InputError(f"{name} cannot be read: {_REFUSED[suffix]}")
     kind = kind_of_name(name)
@@ -196,12 +189,28 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     ]
 
 
-def _presentation(data: bytes, name: str) -> Source:
-    """Read a presentation, whose slides become pages."""
-    text, rows = read_pptx(data, name)
-    pages = {"page_start": rows[0][1], "page_end": rows[-1][1]} if rows else {}
-    origin = write_origin(text, {"page": rows})
-    return Source(text, {"source": name, "mimetype": "text/markdown", **pages, **origin}, name)
+def _read_document(data: bytes, name: str, suffix: str) -> Source:
+    """Read a PDF, a book or an Office file. Pages and slides are numbered from 1."""
+    metadata: dict[str, Any] = {"source": name}
+    if data.startswith(b"%PDF-") or suffix == "pdf":
+        text, headings = read_pdf(data, name)
+        metadata |= {"page_start": 1, "page_end": text.count("\f") + 1}
+        metadata |= write_outline(text, headings)
+    elif suffix == "epub":
+        text, headings, title = read_epub(data, name)
+        metadata |= {"title": title} if title else {}
+        metadata |= write_outline(text, headings)
+    else:
+        metadata["mimetype"] = "text/markdown"
+        rows: list[Row] = []
+        if suffix == "pptx":
+            text, rows = read_pptx(data, name)
+        else:
+            text = read_docx(data, name) if suffix == "docx" else read_xlsx(data, name)
+        if rows:
+            metadata |= {"page_start": rows[0][1], "page_end": rows[-1][1]}
+            metadata |= write_origin(text, {"page": rows})
+    return Source(text, metadata, name)
 
 
 _NAMES = {"notebook": "a notebook", "subtitles": "subtitles", "mail": "mail"}

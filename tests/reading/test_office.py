@@ -128,11 +128,16 @@ def test_slides_are_pages(slides: Path) -> None:
     assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 3)]
 
 
-def test_empty_documents_have_no_text(tmp_path: Path) -> None:
+def test_documents_without_text_are_named_in_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     WordDocument().save(str(tmp_path / "a.docx"))
     Presentation().save(str(tmp_path / "b.pptx"))
     documents = FileLoader(tmp_path).load()
     assert [document.page_content for document in documents] == ["", ""]
+    assert [message.rpartition("/")[2] for message in caplog.messages] == [
+        f"{name} holds no text; images are not read" for name in ("a.docx", "b.pptx")
+    ]
     assert AutoTextSplitter().split_documents(documents) == []
 
 
