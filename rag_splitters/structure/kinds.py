@@ -558,9 +558,10 @@ def _detect_language(text: str) -> str | None:
     code = "".join(_without_comments(_outside_fences(text)).split('"""')[::2])
     lines = list(filter(None, map(str.rstrip, code.split("\n"))))
     code = "\n".join(lines)
+    words = [word.lstrip() for word in _FIRST_WORD.findall(f"\n{code}")]
     candidates: dict[str, list[str]] = {}
-    for line, word in zip(lines, _FIRST_WORD.findall(f"\n{code}"), strict=True):
-        first = "=" if word[-1] == "=" else word.lstrip()  # "=" for an assignment at the margin
+    for line, word in zip(lines, words, strict=True):
+        first = "=" if word[-1] == "=" else word  # "=" for an assignment at the margin
         for name in _LANGUAGES_WITH.get(first, ()):
             candidates.setdefault(name, []).append(line)
     language, most = None, 1

@@ -140,11 +140,13 @@ def last_word(text: str, low: int, position: int) -> int:
 
 def skip_space(text: str, position: int) -> int:
     """Return the first cluster at or after `position` that is not white space, or the end."""
+    if position < len(text) and not text[position].isspace():
+        return position
     match = VISIBLE.search(text, position)
     if not match:
         return len(text)
     start = match.start()
-    if text[start] < "\u0300" or start == position:
+    if text[start] < "\u0300":
         return start
     return cluster_floor(text, position, start)  # a mark on top of a space belongs to it
 

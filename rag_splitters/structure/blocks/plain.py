@@ -36,6 +36,9 @@ _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends wi
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
+_PLAIN = re.compile(r"[ \t]{0,20}[A-Za-z]{2}(?:[A-Za-z]{4}|[A-Za-z]{0,3}(?![A-Za-z.)]))")
+"""Pattern of a line that begins with a word, and so is no item."""
+_NEVER_ALONE = "=h第"  # the first characters of headings, other than digits, inside a paragraph
 
 
 def with_paragraphs(
@@ -68,6 +71,8 @@ def _paragraphs(
     lines.append((stop, stop))  # after the blank line that every part ends with
     open_at, is_item = -1, False
     for (start, end), after in pairwise(lines):
+        if open_at >= 0 and breaks is None and _PLAIN.match(text, start, end):
+            continue
         line = text[start : min(end, start + 200)]
         is_blank = not line.strip() and not text[start:end].strip()
         begins_item = not is_blank and _begins_item(text, line, open_at < 0 or is_item, after)
@@ -163,13 +168,22 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     displays: list[int] = []  # where headings in capitals or in the middle of a line begin
     following = first = skip_space(text, 0)  # where the text after the last heading begins
     title: Block | None = None
-    for line in _short_lines(text):
-        start = line.start
-        if start < following or is_contents_line(line.text):
+    lines = [match.span(1) for match in _LINE.finditer(text)]
+    after_blank = True
+    for index, (begin, end) in enumerate(lines):
+        raw = text[begin:end]
+        content = raw.strip()
+        is_first, after_blank = after_blank, not content
+        if not content:
             continue
-        if start == first and not line.after.strip() and _may_be_title(line.text):
-            title = _heading(text, start, line.end, 1, line.text)
-        is_first = line.is_first or start == following
+        start = end - len(raw.lstrip())
+        is_first = is_first or start == following
+        may_be = is_first or pattern or content[0] in _NEVER_ALONE or content[0].isdigit()
+        if start < following or end - begin > 200 or not may_be or is_contents_line(content):
+            continue
+        line = _line(text, lines, index, start)
+        if start == first and not line.after.strip() and _may_be_title(content):
+            title = _heading(text, start, end, 1, content)
         if is_first and (level := _underlined(line)):
             end = line.end + len(line.line_break) + len(line.after)
             headings[start] = _heading(text, start, end, level, line.text)
@@ -219,21 +233,15 @@ def _heading(text: str, start: int, end: int, level: int, title: str) -> Block:
     return Block("heading", start, trim_space(text, start, end), level, " ".join(title.split()))
 
 
-def _short_lines(text: str) -> Iterator[_Line]:
-    """Yield the lines that are short enough for a heading, and not blank."""
-    before = ""
-    matches = iter(_LINE.finditer(text))
-    match = next(matches, None)
-    while match is not None:
-        start, end = match.span(1)
-        line_break = text[end : match.end()]
-        match = next(matches, None)
-        if end - start <= 200 and (content := (raw := text[start:end]).strip()):
-            low, high = match.span(1) if match else (end, end)
-            after = text[low : min(high, low + 700)]
-            first = end - len(raw.lstrip())
-            yield _Line(first, end, raw, content, not before, before, line_break, after)
-        before = text[max(start, end - 300) : end].strip()
+def _line(text: str, lines: Sequence[tuple[int, int]], index: int, start: int) -> _Line:
+    """Return a line, whose first visible character is at `start`, with its surroundings."""
+    begin, end = lines[index]
+    low, high = lines[index - 1] if index else (0, 0)
+    before = text[max(low, high - 300) : high].strip()
+    low, high = lines[index + 1] if index + 1 < len(lines) else (end, end)
+    line_break, after = text[end:low], text[low : min(high, low + 700)]
+    content = text[start:end].rstrip()
+    return _Line(start, end, text[begin:end], content, not before, before, line_break, after)
 
 
 def _underlined(line: _Line) -> int:
