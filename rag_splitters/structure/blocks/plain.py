@@ -38,7 +38,7 @@ _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
 _PLAIN = re.compile(r"[ \t]{0,20}[A-Za-z]{2}(?:[A-Za-z]{4}|[A-Za-z]{0,3}(?![A-Za-z.)]))")
 """Pattern of a line that begins with a word, and so is no item."""
-_NEVER_ALONE = "=h第"  # the first characters of headings, other than digits, inside a paragraph
+_UNSPACED = "=h第"  # first characters of headings that need no blank line above; digits are others
 
 
 def with_paragraphs(
@@ -178,7 +178,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             continue
         start = end - len(raw.lstrip())
         is_first = is_first or start == following
-        may_be = is_first or pattern or content[0] in _NEVER_ALONE or content[0].isdigit()
+        may_be = is_first or pattern or content[0] in _UNSPACED or content[0].isdigit()
         if start < following or end - begin > 200 or not may_be or is_contents_line(content):
             continue
         line = _line(text, lines, index, start)
