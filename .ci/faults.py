@@ -193,7 +193,9 @@ def record(copy: Path, workers: str) -> list[Path]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "record_calls", "-n", workers]
     command += ["-m", "not nightly"]
     environment = {**os.environ, "PYTHONPATH": f"{copy}:{copy}/.ci", "RECORDED_CALLS": str(path)}
-    subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, check=True)
+    result = subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.PIPE, text=True)
+    if result.returncode:
+        raise SystemExit(f"tests fail without a fault:\n{result.stdout[-3000:]}")
     return sorted(copy.glob("calls*"))
 
 
