@@ -126,7 +126,8 @@ class Unlabelled(Document):
     def ending(self, start: int, end: int) -> str:
         """`heading` or `lead-in` if the last visible character belongs to one."""
         last = start + len(self.visible[start:end].rstrip())
-        return super().ending(start, end) or ("lead-in" if self.text[last - 1 : last] == ":" else "")
+        leads_in = self.text[last - 1 : last] == ":"
+        return super().ending(start, end) or ("lead-in" if leads_in else "")
 
 
 def is_heading(match: re.Match[str]) -> bool:
