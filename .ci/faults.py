@@ -377,7 +377,7 @@ def main() -> int:
     calls = [path.resolve() for path in options.calls]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
-        ignored = shutil.ignore_patterns(".git", ".venv", ".*cache*")
+        ignored = shutil.ignore_patterns(".venv", ".*cache*")  # tests ask git for the files
         shutil.copytree(ROOT, copy, ignore=ignored)
         os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1")
         tests = read_calls(calls or record(copy, options.workers))
