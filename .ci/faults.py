@@ -189,14 +189,14 @@ class RecordedTest(NamedTuple):
 
 def record(copy: Path, workers: str) -> list[Path]:
     """Run all tests, but those that take a minute, and record which functions they call."""
-    path = copy / "calls"
+    path = copy.parent / "calls"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "record_calls", "-n", workers]
     command += ["-m", "not nightly"]
     environment = {**os.environ, "PYTHONPATH": f"{copy}:{copy}/.ci", "RECORDED_CALLS": str(path)}
     result = subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.PIPE, text=True)
     if result.returncode:
         raise SystemExit(f"tests fail without a fault:\n{result.stdout[-3000:]}")
-    return sorted(copy.glob("calls*"))
+    return sorted(copy.parent.glob("calls*"))
 
 
 def read_calls(paths: Iterable[Path]) -> list[RecordedTest]:
