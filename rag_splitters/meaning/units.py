@@ -55,12 +55,12 @@ def sentence_units(
     previous = 0
     for start, end in _sentences(text, unit_cuts(text, segmenter, unbreakable)):
         begin = start if pending < 0 else pending
-        if end - begin >= _SHORTEST or not join_short:
+        if _length(text, begin, end) >= _SHORTEST or not join_short:
             units.append((begin, end))
             pending = -1
         elif pending >= 0 or not units or _has_line_break(text, previous, start):
             pending = begin
-        elif end - units[-1][0] < 4 * _SHORTEST:
+        elif _length(text, units[-1][0], end) < 4 * _SHORTEST:
             units[-1] = (units[-1][0], end)
         else:
             pending = begin
@@ -76,6 +76,11 @@ def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
         begin = skip_space(text, start) if text[start : start + 1].isspace() else start
         if begin < (end := trim_space(text, begin, stop)):
             yield begin, end
+
+
+def _length(text: str, start: int, end: int) -> int:
+    """Return the length of a part in characters, in which every line break counts as one."""
+    return end - start - text.count("\r\n", start, end)
 
 
 def _has_line_break(text: str, start: int, end: int) -> bool:

@@ -62,6 +62,7 @@ VIOLATIONS = (
     "a<|endoftext|>\n\na...",
     "```\n> \n- \n|---|\n",
     "\t```\na\t\t```\na",
+    "aaaaa  क्षि<|endoftext|>| a | b |\n「はい！」aaaaaaaLongerwordLongerword<|endoftext|>",
     "li>.\n- aaa\u0600  aaaaa\n- \u0600 ",
     "The same passage again. \n\n1. One \u0301a",
     "3.14a$# Heading\n\naa- item\na",
