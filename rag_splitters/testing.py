@@ -25,7 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import Format, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_behind_mark, with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
@@ -184,8 +184,8 @@ def _check_overlap(
     clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
     the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
-    have a minimum size, as those of JSON always do. Nor does it begin inside a table, which repeats
-    whole rows, or inside what is unbreakable, or leave no room for that.
+    have a minimum size, as those of JSON always do. Nor does it begin inside what is unbreakable,
+    or leave no room for that. One that begins inside a table may begin with any row.
     Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
     signatures whole that only a parser finds; both are not checked.
     """
@@ -197,11 +197,7 @@ def _check_overlap(
         text = view  # else it was cut as it is, because carriage returns need more tokens
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
-    asked: Format | None = getattr(
-        chunker, "format", "auto" if chunker.strategy == "auto" else None
-    )
-    has_blocks = asked is not None and detect_format(text, None, asked) in ("markdown", "text")
-    blocks = read_blocks(text, asked or "text") if has_blocks else []
+    blocks = _blocks(chunker, text)
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
     for one, other in pairwise(spans):
@@ -219,6 +215,7 @@ def _check_overlap(
         if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
             stop = other.end
         word_end = _end_of_word(text, stop)
+        word_end = max([word_end, *(end for start, end in whole if start < word_end < end)])
         word_end = min((end for end in clusters if end >= word_end), default=word_end)
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
         if chunker.exact_overlap:
@@ -227,7 +224,7 @@ def _check_overlap(
         best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
         for start in [*best, *longer] if chunker.overlap else []:
             if any(low <= place < high for low, high in tables for place in (start, other.start)):
-                continue  # an overlap may begin with any row
+                continue
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
             room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
@@ -236,6 +233,14 @@ def _check_overlap(
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
+
+
+def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
+    """Return the blocks of a text, if the chunker packs those of Markdown or plain text."""
+    if not hasattr(chunker, "format") and chunker.strategy != "auto":
+        return []
+    text_format = detect_format(text, None, getattr(chunker, "format", "auto"))
+    return read_blocks(text, text_format) if text_format in ("markdown", "text") else []
 
 
 def _end_of_word(text: str, position: int) -> int:
@@ -289,8 +294,8 @@ def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> I
 
 def _begins_with_lead(text: str, new: int, stop: int, end: int) -> bool:
     """Whether lines that belong to what follows them begin between `new` and `stop`."""
-    lines = [match.end() for match in regex.finditer(r"\n|<[^<>]*>", text, pos=new, endpos=end)]
-    return any(lead_start(text, new, line) < min(stop, line) for line in lines)
+    ends = regex.finditer(r"\n|<[^<>]*>|[)\]};,`~] ", text, pos=new, endpos=end)
+    return any(lead_start(text, new, each.end()) < min(stop, each.end()) for each in ends)
 
 
 def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:

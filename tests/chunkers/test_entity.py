@@ -125,6 +125,7 @@ def odd_length(text: str) -> int:
 @example(("| a | b |\nwordwordwordword", [(1, 11, "X")]), 11, 0.5, 0, "characters")
 @example(("- \u0301word\n# Heading\n", [(3, 9, "X")]), 7, 0, 0, "characters")
 @example(("word# Heading\nword", [(5, 15, "X")]), 15, 0.5, 0, "characters")
+@example(("wordThe same passage again. ", [(9, 14, "X")]), 2, 0.5, 0, "words")
 @given(
     case=mentioned(),
     size=st.integers(1, 30),

@@ -183,8 +183,15 @@ def check_sentences(text: str) -> None:
         check_chunker(SentenceChunker(chunk_size=12, chunk_overlap=overlap), text)
 
 
-def test_cluster_of_a_mark_and_a_space_ends_the_word_of_an_item() -> None:
-    check_sentences("</li>\n- aaa\u0600  aaaaa")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</li>\n- aaa\u0600  aaaaa",  # a mark and a space are a cluster, which ends a word
+        " aaa\r\n\r\n``` aaa\r\n\r\n",  # the end of a block is no new text
+    ],
+)
+def test_texts_that_once_broke_an_overlap(text: str) -> None:
+    check_sentences(text)
 
 
 def test_guarded_cuts_divide_no_range() -> None:
