@@ -38,7 +38,7 @@ _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
 _PLAIN = re.compile(r"[ \t]{0,20}[A-Za-z]{2}(?:[A-Za-z]{4}|[A-Za-z]{0,3}(?![A-Za-z.)]))")
 """Pattern of a line that begins with a word, and so is no item."""
-_UNSPACED = "=h第"  # first characters of headings that need no blank line above; digits are others
+_HEADING_SIGNS = "=h第"  # begin headings without a blank line above, as digits do
 
 
 def with_paragraphs(
@@ -178,8 +178,10 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             continue
         start = end - len(raw.lstrip())
         is_first = is_first or start == following
-        may_be = is_first or pattern or content[0] in _UNSPACED or content[0].isdigit()
-        if start < following or end - begin > 200 or not may_be or is_contents_line(content):
+        may_be_heading = is_first or pattern or content[0] in _HEADING_SIGNS or content[0].isdigit()
+        if start < following or end - begin > 200 or not may_be_heading:
+            continue
+        if is_contents_line(content):
             continue
         line = _line(text, lines, index, start)
         if start == first and not line.after.strip() and _may_be_title(content):
