@@ -5,24 +5,12 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any
 from xml.etree import ElementTree
 
-from rag_splitters.errors import InputError, MissingExtraError
-from rag_splitters.extras import install_command
+from rag_splitters.errors import InputError
 
 _MOST_BYTES = 500_000_000  # of an unpacked file; larger files are attacks
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # the beginning of encrypted files and of old formats
-
-
-def import_library(module: str, package: str, name: str) -> Any:
-    """Import the library that reads a file, or raise ImportError with the command to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        hint = install_command("office")
-        raise MissingExtraError(f"reading {name} needs {package}: {hint}") from error
 
 
 def check_archive(data: bytes, name: str, kind: str) -> None:

@@ -71,9 +71,9 @@ def decode(data: bytes, name: str) -> str:
     >>> decode("naïve".encode("utf-16"), "a.txt")
     'naïve'
     """
-    if has_mark(data):
-        mark, encoding = next(each for each in _MARKS if data.startswith(each[0]))
-        return _decode_marked(data[len(mark) :], encoding, name)
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _decode_marked(data[len(mark) :], encoding, name)
     if (nul := data.find(0)) >= 0:
         raise InputError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
     for shift, encoding in _SHIFTS.items():

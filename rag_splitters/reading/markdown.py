@@ -1,4 +1,4 @@
-"""Markdown for files that have blocks, but no text of their own."""
+"""Writes Markdown for Word documents, presentations and workbooks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from collections.abc import Iterable, Sequence
 _MARKUP = re.compile(
     r"^([ \t]*)(#{1,6}(?=\s|\Z)|>|`{3}|~{3}|[-+*](?=\s)|\d+(?=[.)]\s))", re.MULTILINE
 )
-
-
-def markdown_item(text: str, depth: int, mark: str) -> str:
-    """Write a list item with its mark, indented by its depth."""
-    indent = "   " * depth
-    rest = f"\n{indent}{' ' * (len(mark) + 1)}"
-    return f"{indent}{mark} {rest.join(escape_markdown(text).splitlines())}"
 
 
 def escape_markdown(text: str) -> str:
@@ -37,15 +30,3 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in cells)} |"
-
-
-def join_blocks(blocks: Iterable[tuple[str, bool]]) -> str:
-    """Join the blocks with blank lines, or with line breaks between list items."""
-    parts: list[str] = []
-    after_item = False
-    for block, is_item in blocks:
-        if block:
-            parts += ["\n" if is_item and after_item else "\n\n"] * bool(parts)
-            parts.append(block)
-            after_item = is_item
-    return "".join(parts)

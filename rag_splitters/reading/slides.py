@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
-from rag_splitters.reading.archives import check_archive, damaged_file, import_library
-from rag_splitters.reading.markdown import (
-    escape_markdown,
-    join_blocks,
-    markdown_item,
-    markdown_table,
-)
+from rag_splitters.extras import needs
+from rag_splitters.reading.archives import check_archive, damaged_file
+from rag_splitters.reading.markdown import escape_markdown, markdown_table
 from rag_splitters.text.origin import Row
 
 _DEEPEST = 20  # groups of shapes inside groups
@@ -33,11 +30,12 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     Raises: ImportError if python-pptx is not installed; ValueError if the presentation is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
     """
-    pptx = import_library("pptx", "python-pptx", name)
+    with needs(f"reading {name} needs python-pptx", "office"):
+        pptx: Any = import_module("pptx")
     check_archive(data, name, "PPTX")
     try:
         presentation = pptx.Presentation(io.BytesIO(data))
-        slides = [join_blocks(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
+        slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
     except Exception as error:
         raise damaged_file(name, "PPTX", error) from error
     rows: list[Row] = []
@@ -93,6 +91,25 @@ def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
     for paragraph in paragraphs:
         text = paragraph.text.replace("\v", "\n").strip()
         if is_list or paragraph.level:
-            yield markdown_item(text, paragraph.level, "-"), True
+            yield _as_item(text, paragraph.level, "-"), True
         else:
             yield escape_markdown(text), False
+
+
+def _as_item(text: str, depth: int, mark: str) -> str:
+    """Write a list item with its mark, indented by its depth."""
+    indent = "   " * depth
+    rest = f"\n{indent}{' ' * (len(mark) + 1)}"
+    return f"{indent}{mark} {rest.join(escape_markdown(text).splitlines())}"
+
+
+def _join(blocks: Iterable[tuple[str, bool]]) -> str:
+    """Join the blocks with blank lines, or with line breaks between list items."""
+    parts: list[str] = []
+    after_item = False
+    for block, is_item in blocks:
+        if block:
+            parts += ["\n" if is_item and after_item else "\n\n"] * bool(parts)
+            parts.append(block)
+            after_item = is_item
+    return "".join(parts)

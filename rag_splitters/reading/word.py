@@ -7,13 +7,14 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
 
+from rag_splitters.extras import needs
 from rag_splitters.reading.archives import (
     check_archive,
     damaged_file,
-    import_library,
     named_elements,
     parse_part,
 )
@@ -25,7 +26,10 @@ _LIST = re.compile(r"list (?:bullet|number) ([2-5])\Z", re.IGNORECASE)
 _DROPPED = re.compile(  # links from notes to the text, and groups of rows, which end merged cells
     r' <a href="#(?:foot|end)note-ref-\w+">↑</a>|</?t(?:head|body)>'
 )
-_CHECKBOX = re.compile(r'<input type="checkbox"( checked="checked")? />')
+_CHECKBOXES = {
+    '<input checked="checked" type="checkbox" />': "☒",
+    '<input type="checkbox" />': "☐",
+}
 _DEEPEST = 20  # styles based on styles
 
 
@@ -44,7 +48,8 @@ def read_docx(data: bytes, name: str) -> str:
     Raises: ImportError if mammoth is not installed; ValueError if the document is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
     """
-    mammoth = import_library("mammoth", "mammoth", name)
+    with needs(f"reading {name} needs mammoth", "office"):
+        mammoth: Any = import_module("mammoth")
     check_archive(data, name, "DOCX")
     try:
         html = mammoth.convert_to_html(
@@ -55,7 +60,9 @@ def read_docx(data: bytes, name: str) -> str:
         ).value
     except Exception as error:  # the library raises many kinds of errors for damaged files
         raise damaged_file(name, "DOCX", error) from error
-    html = _CHECKBOX.sub(lambda match: "☒ " if match[1] else "☐ ", _DROPPED.sub("", html))
+    html = _DROPPED.sub("", html)
+    for element, sign in _CHECKBOXES.items():
+        html = html.replace(element, sign)
     return _to_markdown(plain_page(html, main_content_only=False))
 
 

@@ -18,6 +18,8 @@ from pptx.util import Inches
 from rag_splitters.langchain import AutoTextSplitter, FileLoader, SentenceTextSplitter
 from rag_splitters.llama_index import AutoNodeParser, FileReader
 from rag_splitters.reading import archives
+from rag_splitters.reading import slides as slides_reader
+from rag_splitters.reading import word as word_reader
 from rag_splitters.reading.files import read_bytes
 from rag_splitters.structure.outline import Outline
 
@@ -100,8 +102,7 @@ def test_text_in_changes_controls_and_boxes_is_read() -> None:
     document = WordDocument()
     heading = document.styles.add_style("Mine", WD_STYLE_TYPE.PARAGRAPH)
     heading.base_style = document.styles["Heading 2"]
-    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-    body = TRACKED.replace("\n", "").format(w=word, x="urn:schemas-microsoft-com:vml")
+    body = TRACKED.replace("\n", "").format(w=WORD, x="urn:schemas-microsoft-com:vml")
     document.element.replace(document.element.body, parse_xml(body))
     output = io.BytesIO()
     document.save(output)
@@ -110,6 +111,47 @@ def test_text_in_changes_controls_and_boxes_is_read() -> None:
         "I have two cups\n\n| kind | green |\n| --- | --- |\n| kind | black |\n\n"
         "In a box.\n\n## Hot"
     )
+
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+RELATIONSHIP = '<Relationship Id="r1" Type="{}/{}" Target="{}"/>'
+CHECKBOX = """<w:sdt><w:sdtPr><x:checkbox><x:checked x:val="{}"/></x:checkbox></w:sdtPr>
+<w:sdtContent><w:r><w:t>{}</w:t></w:r></w:sdtContent></w:sdt>
+<w:r><w:t xml:space="preserve">{}</w:t></w:r>"""
+NOTE = '<w:footnote w:id="{}"><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:footnote>'
+
+
+def test_notes_and_checkboxes_of_a_document_without_styles_are_read() -> None:
+    names = f'xmlns:w="{WORD}" xmlns:x="http://schemas.microsoft.com/office/word/2010/wordml"'
+    boxes = CHECKBOX.format(1, "\u2612", " milk ") + CHECKBOX.format(0, "\u2610", " lemon")
+    reference = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    body = f"<w:p><w:r><w:t>Tea</w:t></w:r>{reference}</w:p><w:p>{boxes}</w:p>"
+    relations = f'<Relationships xmlns="{PACKAGE}/relationships">{RELATIONSHIP}</Relationships>'
+    kinds = '<Default Extension="xml" ContentType="application/xml"/>'
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">{kinds}</Types>',
+        "_rels/.rels": relations.format(OFFICE, "officeDocument", "word/document.xml"),
+        "word/_rels/document.xml.rels": relations.format(OFFICE, "footnotes", "footnotes.xml"),
+        "word/document.xml": f"<w:document {names}><w:body>{body}</w:body></w:document>",
+        "word/footnotes.xml": f"<w:footnotes {names}>{NOTE.format(2, 'Hot.')}</w:footnotes>",
+    }
+    data = archive(**{name: part.encode() for name, part in parts.items()})
+    (source,) = read_bytes(data, "tea.docx")
+    assert source.text == "Tea[1]\n\n☒ milk ☐ lemon\n\n1. Hot."
+
+
+def test_table_inside_a_table_loses_no_text() -> None:
+    document = WordDocument()
+    table = document.add_table(rows=1, cols=2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "Kinds", "Prices"
+    inner = table.cell(0, 0).add_table(2, 1)
+    inner.cell(0, 0).text, inner.cell(1, 0).text = "kind", "green"
+    output = io.BytesIO()
+    document.save(output)
+    (source,) = read_bytes(output.getvalue(), "tea.docx")
+    assert source.text.split() == "Kinds | kind | | --- | | green | Prices".split()
 
 
 def test_slides_are_pages(slides: Path) -> None:
@@ -205,7 +247,8 @@ def test_missing_libraries_are_named(
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(archives, "import_module", missing)
+    for module in (slides_reader, word_reader):
+        monkeypatch.setattr(module, "import_module", missing)
     (tmp_path / f"a.{suffix}").write_bytes(b"")
     hint = rf"needs {package}: pip install .*\[office\]"
     with pytest.raises(ImportError, match=hint):
