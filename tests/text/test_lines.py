@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from rag_splitters import (
     AgenticChunker,
@@ -31,7 +33,7 @@ from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
 from rag_splitters.text import leads, sentences
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import is_item, line_kind
+from rag_splitters.text.lines import NO_MARK, is_bullet, is_item, line_kind
 
 LETTERS = ("a", "b", "c", "d", "e", "f")
 NUMBERS = ("1", "2", "3", "4", "5", "6")
@@ -308,3 +310,16 @@ def test_wrapped_line_breaks_are_not_checked_one_by_one(monkeypatch: pytest.Monk
     )
     assert sentences.last_sentence_cut(text, 0, len(text)) == text.index("They")
     assert len(checked) <= 2
+
+
+@pytest.mark.parametrize("line", ["Tea", "  tea is", "TEA, hot", "xviixviii) x"])
+def test_most_lines_need_no_look_at_the_marks(line: str) -> None:
+    assert NO_MARK.match(line)
+
+
+@given(st.from_regex(r"[ \t]{0,3}[A-Za-z]{1,7}[.) a-z]{0,3} ?\w?", fullmatch=True))
+@example("xviii) eighteen")
+@example("viii. eight")
+@example("a) a pot")
+def test_line_without_a_mark_is_no_item(line: str) -> None:
+    assert not (NO_MARK.match(line) and (is_item(line) or is_bullet(line)))

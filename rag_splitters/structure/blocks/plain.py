@@ -15,6 +15,7 @@ from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.leads import anchor_start
 from rag_splitters.text.lines import (
+    NO_MARK,
     is_bullet,
     is_contents_line,
     is_item,
@@ -36,8 +37,6 @@ _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends wi
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
-_PLAIN = re.compile(r"[ \t]{0,20}[A-Za-z]{2}(?:[A-Za-z]{4}|[A-Za-z]{0,3}(?![A-Za-z.)]))")
-"""Pattern of a line that begins with a word, and so is no item."""
 _HEADING_SIGNS = "=h第"  # begin headings without a blank line above, as digits do
 
 
@@ -71,7 +70,7 @@ def _paragraphs(
     lines.append((stop, stop))  # after the blank line that every part ends with
     open_at, is_item = -1, False
     for (start, end), after in pairwise(lines):
-        if open_at >= 0 and breaks is None and _PLAIN.match(text, start, end):
+        if open_at >= 0 and breaks is None and NO_MARK.match(text, start, end):
             continue
         line = text[start : min(end, start + 200)]
         is_blank = not line.strip() and not text[start:end].strip()
