@@ -186,8 +186,8 @@ def _check_overlap(
     the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
     have a minimum size, as those of JSON always do. Nor does it begin inside what is unbreakable,
     or leave no room for that. One that begins inside a table may begin with any row.
-    Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
-    signatures whole that only a parser finds; both are not checked.
+    Chunkers with `overlap_sentences` repeat a number of sentences, and code keeps signatures whole
+    that only a parser finds; both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
@@ -203,6 +203,8 @@ def _check_overlap(
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
+        if other.metadata.get("language"):
+            continue
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"

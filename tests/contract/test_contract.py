@@ -67,6 +67,7 @@ VIOLATIONS = (
     "The same passage again. \n\n1. One \u0301a",
     "3.14a$# Heading\n\naa- item\na",
     "aaa The end.3.143.14 \u0301The same passage again. ",
+    "def f(x):\ndef f(x):\n\u200b",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
