@@ -296,7 +296,7 @@ def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> I
 
 def _begins_with_lead(text: str, new: int, stop: int, end: int) -> bool:
     """Whether lines that belong to what follows them begin between `new` and `stop`."""
-    ends = regex.finditer(r"\n|<[^<>]*>|[)\]};,`~] ", text, pos=new, endpos=end)
+    ends = regex.finditer(r"\n|<[^<>]*>|[)\]};,`~]\s", text, pos=new, endpos=end)
     return any(lead_start(text, new, each.end()) < min(stop, each.end()) for each in ends)
 
 

@@ -68,6 +68,7 @@ VIOLATIONS = (
     "3.14a$# Heading\n\naa- item\na",
     "aaa The end.3.143.14 \u0301The same passage again. ",
     "def f(x):\ndef f(x):\n\u200b",
+    "- [ ] ...\t\\end{proof}\\end{proof}\te.g.",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
