@@ -207,7 +207,10 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
         "bound": (chat(server).bind(stop=["x"]), "because TypeError"),
         "sequence": (chat(server) | StrOutputParser(), "because TypeError"),
         "method": (embedding(server).embed_documents, "because TypeError"),
-        "closure": (lambda texts: CLIENT.post(server.url), "because AttributeError: Can't pickle"),
+        "closure": (
+            lambda texts: CLIENT.post(server.url),
+            "because AttributeError: Can't (pickle|get) local object",
+        ),
         "LlamaIndex with a key": (LlamaIndexOpenAI("gpt-4o", api_key=KEY), secret),
         "header in metadata": (
             FakeListChatModel(responses=["a"], metadata={"headers": headers}),
