@@ -72,6 +72,7 @@ def _name(code: CodeType | str) -> str:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Write a line for a test."""
+    sys.settrace(_trace)  # an error in the last test, such as a RecursionError, may have ended it
     _codes.clear()
     start = sum(os.times()[:4])
     result = yield
