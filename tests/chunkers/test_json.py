@@ -70,6 +70,14 @@ values = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    ("name", "step"), [("k" * 100, "." + "k" * 100), ("k" * 101, f"['{'k' * 100}…']")]
+)
+def test_path_shortens_a_name_above_a_hundred_characters(name: str, step: str) -> None:
+    chunks = JsonChunker(chunk_size=150).chunk(json.dumps({name: "word " * 40}))
+    assert chunks[-1].metadata["json_path"] == f"${step}"
+
+
 @example(
     tops=[{"a": [0], "b b": {"a": None, "b b": 0, "": None}}, [], []],
     indent=None,
