@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
 from tests.support.embedding_doubles import LlamaIndexEmbedder
+from tests.support.logs import own_messages
 from tests.support.openai_clients import (
     SECRET,
     TIMEOUT,
@@ -320,8 +321,7 @@ def test_chat_goes_on_and_reports(
         found = split(agentic(kind, server), is_async)
     assert [spans == [] for spans in found] == [i == BAD for i in range(len(TEXTS))]
     assert [failure.index for failure in failures] == [BAD]
-    ours = [each for each in caplog.records if each.name.startswith("rag_splitters")]
-    assert [f"document {BAD}, window 0" in each.message for each in ours] == [True] * 2
+    assert [f"document {BAD}, window 0" in each for each in own_messages(caplog)] == [True] * 2
     assert SECRET not in caplog.text
 
 

@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 
 from rag_splitters.web.http import one_line
 from rag_splitters.web.server import run_server
+from tests.support.logs import own_messages
 
 
 class ReadyError(Exception):
@@ -33,7 +34,7 @@ def test_a_warning_says_what_other_machines_can_do(
     with pytest.raises(ReadyError):
         run_server(Starlette(), host, 0, name="it", extra="play", ready=stop, exposure=exposure)
     warnings = [f"everyone who can reach {addresses[0]} can {exposure}"] if warns else []
-    assert caplog.messages == warnings
+    assert own_messages(caplog) == warnings
 
 
 def test_an_error_is_one_line_of_limited_length() -> None:
