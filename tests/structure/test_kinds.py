@@ -95,6 +95,8 @@ def test_short_code_is_detected(kind: str) -> None:
         ("<!DOCTYPE html><p>x", "html"),
         ("\n<html lang=en>", "html"),
         ("<div><p>One</p><p>Two</p></div>", "html"),
+        ('<feed xmlns="http://a">\n  <entry><title>Tea</title>', "xml"),  # only its beginning
+        ("<feed>\n  <entry><title>Tea</title>", "html"),
         ("```\n<p></p><p></p>\n```", "markdown"),
         ("a | b\n--|--\n1 | 2", "markdown"),
         ("**a** and\n\n- b\n- c", "markdown"),
