@@ -146,6 +146,21 @@ def test_an_overlap_cuts_no_word_that_fits_without_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "size", "overlap", "second"),
+    [
+        ("Вода в нём горячая. Она шумит. Мы ждём и ждём.", 32, 22, "Она шумит. Мы ждём и ждём."),
+        ("पानी गरम है। चाय पक रही है। हम बैठे हैं।", 30, 16, "चाय पक रही है। हम बैठे हैं।"),
+        ("茶叶慢慢展开。我们等一会儿。杯子是空的。", 14, 8, "我们等一会儿。杯子是空的。"),
+    ],
+)
+def test_overlap_repeats_whole_sentences_in_any_script(
+    text: str, size: int, overlap: int, second: str
+) -> None:
+    _, following = texts(RecursiveChunker(chunk_size=size, chunk_overlap=overlap), text)
+    assert following == second
+
+
+@pytest.mark.parametrize(
     ("text", "overlap", "second"),
     [
         ("He sat on the mat, and a dog was lying there, quiet as ever, at the door.", 30, "and a"),
