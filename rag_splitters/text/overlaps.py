@@ -50,14 +50,35 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     >>> text[overlap(0, 23, 0) :]
     'It rained. '
     """
-    text, measure = structure.text, structure.fit(sizes).measure
+    text = structure.text
+    _, measure, unbreakable = structure.fit(sizes)
     kinds = [
         sentence_starts(text, structure.sentences),
         line_starts(text),
         clause_starts(text),
         word_starts(text, measure, sizes.size),
     ]
+    if unbreakable:
+        kinds = [_outside(kind, unbreakable.end_of) for kind in kinds]
     return longest_overlap(measure, sizes.overlap, kinds)
+
+
+def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
+    """Leave out the places inside what is unbreakable."""
+
+    def first(start: int, low: int, end: int) -> int:
+        place = kind.first(start, low, end)
+        while place >= 0 and (outside := end_of(place)) != place:
+            place = kind.first(start, outside, end) if outside < end else -1
+        return place
+
+    def last(start: int, low: int, high: int) -> int:
+        place = kind.last(start, low, high)
+        while place >= 0 and end_of(place) != place:
+            place = kind.last(start, low, place)
+        return place
+
+    return Starts(first, last)
 
 
 def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
