@@ -69,7 +69,7 @@ VIOLATIONS = (
     "aaa The end.3.143.14 \u0301The same passage again. ",
     "def f(x):\ndef f(x):\n\u200b",
     "- [ ] ...\t\\end{proof}\\end{proof}\te.g.",
-    "1\n00:00:01,000 --> 00:00:02,000\n~~~\n\n\n~~~\n1\n00:00:01,000 --> 00:00:02,000\n",
+    "\\section{Tea}> quote\n~~~\n= Tea\n~~~\nTea and milk.\n\n1. One */e.g.",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
