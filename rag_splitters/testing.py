@@ -26,6 +26,7 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_behind_mark, with_line_feeds
 from rag_splitters.text.overlaps import clause_starts, line_starts
@@ -186,8 +187,8 @@ def _check_overlap(
     the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
     have a minimum size, as those of JSON always do. Nor does it begin inside what is unbreakable,
     or leave no room for that. One that begins inside a table may begin with any row.
-    Chunkers with `overlap_sentences` repeat a number of sentences, and code keeps signatures whole
-    that only a parser finds; both are not checked.
+    Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
+    definitions together that only a parser finds; both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
@@ -203,8 +204,6 @@ def _check_overlap(
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
-        if other.metadata.get("language"):
-            continue
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
@@ -254,8 +253,8 @@ def _end_of_word(text: str, position: int) -> int:
 
 
 def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tuple[int, int]]:
-    """Return the ranges that a chunker keeps whole if they fit: mentions of entities and, if it
-    packs sentences, fences, rows, items and quotations.
+    """Return the ranges that a chunker keeps whole if they fit: mentions of entities, signatures of
+    code and, if it packs sentences, fences, rows, items and quotations.
     """
     ranges = [
         (mention["start"], mention["end"])
@@ -267,6 +266,8 @@ def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tu
         markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
         ranges += [part for part in marked if not markers or text[part[0]] in markers]
+    for language in {span.metadata["language"] for span in spans if "language" in span.metadata}:
+        ranges += find_signatures(text, language)
     structure = Structure(text, unbreakable=lambda: ranges)
     return list(structure.fit(chunker.sizes).unbreakable)
 

@@ -190,12 +190,12 @@ class _Packer:
             low = self.earliest_before(whole)  # the range must fit after the overlap
         if end < begin and not self.trim:  # after white space that may fill a chunk
             low = max(low, self.earliest_before(begin + 1))
-        next_start = self.overlap_start(start, end, low)
+        next_start = self.repeat(start, end, low)
         while next_start >= 0:
             cut, fault = self.find_cut(next_start, begin)
             if cut > begin:
                 break
-            next_start = self.overlap_start(start, end, next_start + 1)
+            next_start = self.repeat(start, end, next_start + 1)
         else:
             return begin, self.cut_alone(begin)[0]
         if not fault:
@@ -206,12 +206,12 @@ class _Packer:
             return next_start, cut
         if is_inside_word and (space := SPACE.search(self.text, skip_space(self.text, begin))):
             low = self.measure.earliest(space.start(), self.size)
-            next_start = self.overlap_start(start, end, low)
+            next_start = self.repeat(start, end, low)
             while next_start >= 0:
                 cut, fault = self.find_cut(next_start, begin)
                 if cut > begin and not fault:
                     return next_start, cut
-                next_start = self.overlap_start(start, end, next_start + 1)
+                next_start = self.repeat(start, end, next_start + 1)
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         return self.start_after([(start, start, end)], begin, stop), alone
 
@@ -223,9 +223,9 @@ class _Packer:
         if not pieces or begin in self.apart:
             return begin
         start, _, end = pieces[-1]
-        next_start = self.overlap_start(start, end, self.earliest_before(stop))
+        next_start = self.repeat(start, end, self.earliest_before(stop))
         while next_start >= 0 and not self.measure.fits(next_start, stop, self.size):
-            next_start = self.overlap_start(start, end, next_start + 1)
+            next_start = self.repeat(start, end, next_start + 1)
         return next_start if next_start >= 0 else begin
 
     def earliest_before(self, end: int) -> int:
@@ -234,18 +234,6 @@ class _Packer:
         A tokenizer may measure a part longer than the whole, so an earlier start may fit after all.
         """
         return self.measure.earliest(end, self.size + (not self.measure.is_monotone))
-
-    def overlap_start(self, start: int, end: int, low: int) -> int:
-        """Return the first start of an overlap from `low` on that is inside nothing unbreakable."""
-        place = self.repeat(start, end, low)
-        if self.unbreakable is None:
-            return place
-        while place >= 0:
-            outside = self.unbreakable.end_of(place)
-            if outside == place:
-                break
-            place = self.repeat(start, end, outside) if outside < end else -1
-        return place
 
     def find_cut(self, start: int, begin: int) -> Cut:
         """Return the cut of the chunk from `start` whose own text begins at `begin`.
