@@ -562,9 +562,11 @@ def _compact(connection: sqlite3.Connection) -> None:
             rows = connection.execute(f"SELECT name, entries {place}", (segment,)).fetchall()
             connection.execute(f"DELETE {place}", (segment,))
             _insert_entries(connection, table, segment, _renumber(table, rows, new_numbers))
-    rows = connection.execute("SELECT number FROM children ORDER BY number").fetchall()
-    pairs = [(new, number) for new, (number,) in enumerate(rows)]
-    connection.executemany("UPDATE children SET number = ? WHERE number = ?", pairs)
+    rows = connection.execute("SELECT number, piece FROM children ORDER BY number").fetchall()
+    connection.executemany(
+        "UPDATE children SET number = ?, piece = ? WHERE number = ?",
+        [(new, new - int(new_numbers[n - piece]), n) for new, (n, piece) in enumerate(rows)],
+    )
     places = connection.execute("SELECT first, last, name FROM documents").fetchall()
     connection.executemany(
         "UPDATE documents SET first = ?, last = ? WHERE name = ?",

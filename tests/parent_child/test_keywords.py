@@ -30,7 +30,7 @@ from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.metadata_index import can_evaluate
-from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.records import REPRESENTS_KEY, Entry
 from rag_splitters.parent_child.stores import Match
 from rag_splitters.sqlite import Database
 from tests.support.front_ends import sentence
@@ -81,6 +81,18 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
             assert same_scores(index, fresh, question, where=where, **words)
             assert sorted(index.list_allowed(where)) == sorted(fresh.list_allowed(where))
             assert index.find(question, 1).coverage == fresh.find(question, 1).coverage
+
+
+def test_a_representation_keeps_its_piece_when_children_are_numbered_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyword_index, "_MAX_REMOVED", -9)  # so that it is compacted at once
+    children = [Entry(name, {}, name) for name in "abcde"]
+    index = KeywordIndex(None)
+    index.update({"d": [*children, Entry("summary", {REPRESENTS_KEY: "c"}, "s")]})
+    assert index.lend({"s": 1.0}, 1, 9) == ["s", "b", "d", "a", "e"], "neighbours of its piece"
+    index.update({"other": children[3:]})  # they stood between the piece and its representation
+    assert index.lend({"s": 1.0}, 1, 9) == ["s", "b", "a"]
 
 
 def test_numbers_of_children_that_were_found_are_read_once(
