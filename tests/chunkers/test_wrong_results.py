@@ -86,6 +86,10 @@ def test_keyword_reads_each_line_once() -> None:
     assert CountingText.read < 10 * len(text)
 
 
+def test_keyword_may_be_one_character() -> None:
+    assert texts(KeywordChunker(keywords=["Q", "§"]), "Q 1\n§2\nQuit") == ["Q 1", "§2\nQuit"]
+
+
 def test_whole_line_takes_a_pattern_with_flags() -> None:
     chunker = KeywordChunker(patterns=["(?i)article \\d|other"], whole_line=True)
     text = "Preamble\n ARTICLE 1 \nText about article 2\r\narticle 3\r\nEnd"

@@ -151,7 +151,7 @@ def test_no_heading(row: Row, tmp_path: Path) -> None:
 def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
     canvas = Canvas(str(tmp_path / "a.pdf"))
     for number, (_, text, *_) in enumerate(3 * BODY):
-        canvas.setFont("Helvetica-Bold" if number == 4 else "Helvetica", 11)
+        canvas.setFont("Helvetica-Bold" if number == 3 else "Helvetica", 11)
         canvas.drawString(72, 780 - 13 * number, text[:60])
     canvas.save()
     assert outline_of(next(read_sources(tmp_path / "a.pdf"))) == []

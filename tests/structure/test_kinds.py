@@ -129,6 +129,12 @@ def test_short_code_is_detected(kind: str) -> None:
         ("NAME\n     tea - make tea\n\nSYNOPSIS\n     tea [-g]\n", "man"),
         ("\\documentclass{a}\n\\begin{document}\n\\section{Tea}\nHot.\n\\end{document}\n", "latex"),
         ("# Formula\n\n\\begin{align}\nx\n\\end{align}\n", "markdown"),
+        (
+            "import os\nimport sys\n\nTEXT = (\n"
+            '"Pour the tea into the cup that "\n"is made of glass, and wait until "\n'
+            '"it is no longer as hot as it was"\n"when you did so, and drink it then"\n)\n',
+            "python",
+        ),
         ("# One comment\n# and one more\n# and more\nplain\n", "text"),
         ("import duties rose by ten percent\nimport taxes fell, too\n", "text"),
         ("from here to there\nfrom there to here\nand back, they went on.\n", "text"),
