@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
-from rag_splitters.reading.fonts import Line, Part
+from rag_splitters.reading.fonts import Line, join_lines
 
 _FEWEST = 3  # numbers of a scale
 _NEAR = 1.0  # points by which equal distances may differ
@@ -42,7 +42,7 @@ def with_scales(lines: Sequence[Line]) -> list[Line]:
         while last <= len(steps) and _are_equal(steps[first], steps[last - 1]):
             last += 1
         if last - first >= _FEWEST and not _have_labels(lines[first:last], labels):
-            result.append(_joined(lines[first:last]))
+            result.append(join_lines(lines[first:last]))
         else:  # the last one may begin a scale
             last = max(first + 1, last - 1)
             result += lines[first:last]
@@ -78,13 +78,3 @@ def _have_labels(numbers: Sequence[Line], labels: Set[int]) -> bool:
     """Whether at least half of the numbers have a text at their height."""
     heights = [round(line.font.baseline) for line in numbers if line.font]
     return 2 * sum(not labels.isdisjoint((h - 1, h, h + 1)) for h in heights) >= len(numbers)
-
-
-def _joined(lines: Sequence[Line]) -> Line:
-    """Return lines as one."""
-    text, parts = "", list[Part]()
-    for line in lines:
-        text += " " if text else ""
-        parts += [part._replace(offset=part.offset + len(text)) for part in line.parts]
-        text += line.text
-    return lines[0]._replace(text=text, parts=tuple(parts))

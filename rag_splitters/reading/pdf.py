@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from statistics import median
 from threading import Lock
 from typing import Any, NamedTuple
@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.reading.charts import with_scales
-from rag_splitters.reading.fonts import Font, FontHeading, Line, Part, find_headings, slide_titles
+from rag_splitters.reading.fonts import (
+    Font,
+    FontHeading,
+    Line,
+    Part,
+    find_headings,
+    join_lines,
+    slide_titles,
+)
 from rag_splitters.reading.pdf_tables import (
     FEWEST_ROWS,
     MOST_RULES,
@@ -40,6 +48,7 @@ _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
 _FIXED_PITCH = 1  # a flag of a font
+_SPACE = 0.25  # times the height of a letter: the minimum distance of parts of a line
 _SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
 _WORD = re.compile(r"\S+")
 _ALL = re.compile(r".+")
@@ -200,8 +209,58 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
             parts = tuple(_raised_parts(letters, indent, characters, place))
         place = parts[-1].place + len(parts[-1].text) if parts else place
         hyphen = "-" if match and match[0] == _HYPHEN else ""
-        lines.append(Line(content + hyphen, font, parts))
+        for line in _apart(Line(content + hyphen, font, parts), page, raw):
+            if lines and _are_beside(lines[-1].parts, line.parts, page, raw):
+                lines[-1] = join_lines([lines[-1], line])
+            else:
+                lines.append(line)
     return lines
+
+
+def _apart(line: Line, page: Any, raw: Any) -> Iterator[Line]:
+    """Yield the parts of a line that stand apart from each other.
+
+    On a page with little text, PDFium takes a letter or digit that is drawn alone for a line of its
+    own, or joins it with the text before it, though there is a gap between them.
+    """
+    parts = line.parts
+    gaps = [n for n in range(1, len(parts)) if _are_beside(parts[:n], parts[n:], page, raw)]
+    if not gaps:
+        yield line
+        return
+    for first, last in pairwise([0, *gaps, len(parts)]):
+        begin = parts[first].offset if first else 0
+        end = parts[last].offset if last < len(parts) else len(line.text)
+        own = tuple(part._replace(offset=part.offset - begin) for part in parts[first:last])
+        font = _font_of(own[0].text, page, own[0].place, raw)
+        yield Line(line.text[begin:end], font, own)
+
+
+def _are_beside(one: Sequence[Part], other: Sequence[Part], page: Any, raw: Any) -> bool:
+    """Whether a part of a line begins behind another, with a gap between them."""
+    if not one or not other:
+        return False
+    last, first = one[-1].place + len(one[-1].text) - 1, other[0].place
+    before, after = _box(last, page, raw), _box(first, page, raw)
+    low, high = max(before.bottom, after.bottom), min(before.top, after.top)
+    height = min(before.top - before.bottom, after.top - after.bottom)
+    return 2 * (high - low) > height and after.left - before.right > _SPACE * height
+
+
+class _Box(NamedTuple):
+    """The edges of a letter on a page, in points."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+
+def _box(place: int, page: Any, raw: Any) -> _Box:
+    """Return the edges of a letter of PDFium's text."""
+    edges = [ctypes.c_double() for _ in range(4)]
+    raw.FPDFText_GetCharBox(page, raw.FPDFText_GetCharIndexFromTextIndex(page, place), *edges)
+    return _Box(*(edge.value for edge in edges))
 
 
 def _raised_parts(letters: str, offset: int, characters: str, place: int) -> Iterator[Part]:
@@ -304,12 +363,8 @@ def _rows_with_gaps(page: Any, raw: Any) -> Iterator[tuple[float, float]]:
 
 def _words(line: Line, page: Any, raw: Any, pattern: re.Pattern[str]) -> Iterator[Word]:
     """Yield the words of a line, with their edges on the page."""
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     for part in line.parts:
         for match in pattern.finditer(part.text):
-            edges: list[float] = []
-            for offset in (match.start(), match.end() - 1):
-                place = raw.FPDFText_GetCharIndexFromTextIndex(page, part.place + offset)
-                raw.FPDFText_GetCharBox(page, place, left, right, bottom, top)
-                edges += [left.value, right.value]
-            yield Word(part.offset + match.start(), part.offset + match.end(), edges[0], edges[-1])
+            left = _box(part.place + match.start(), page, raw).left
+            right = _box(part.place + match.end() - 1, page, raw).right
+            yield Word(part.offset + match.start(), part.offset + match.end(), left, right)

@@ -118,6 +118,23 @@ def test_cell_of_a_table_without_lines_goes_on_in_the_next_line() -> None:
     assert "| B-01 | blue pots with a long spout | 287 |\n| B-02 | green pots | 294 |" in text
 
 
+def test_table_without_lines_has_three_rows() -> None:
+    assert "| B-02 | 294 | -17 | counted |" in text_of(page(*ROWS[:3], places=(60, 140, 220, 300)))
+
+
+ITEMS = ["Blue teapot", "White cup", "Sugar bowl", "Shipping"]
+
+
+@pytest.mark.parametrize("place_of_digits", [1, 2])
+def test_digits_that_are_drawn_alone_stay_in_their_row(place_of_digits: int) -> None:
+    rows = [["Item", "14.50"], *([item, f"{n}.50"] for n, item in enumerate(ITEMS, 13))]
+    for digit, row in enumerate(rows, 2):
+        row.insert(place_of_digits, str(digit))
+    text = text_of(page(["Invoice"], *rows, ["Thank you."], places=(60, 240, 320)))
+    for row in rows:
+        assert f"| {' | '.join(row)} |" in text, "PDFium says '14.502' for '14.50' and '2'"
+
+
 WORDS = (BODY * 8).split()
 COLUMNS = [
     (" ".join(WORDS[8 * n : 8 * n + 8]), " ".join(WORDS[8 * n + 80 : 8 * n + 88]))
@@ -133,6 +150,9 @@ COLUMNS = [
         page(*((f"{n}.", "The pots", "are counted") for n in range(1, 6)), places=(60, 90, 250)),
         page(*((f"{n} On pots", str(3 * n)) for n in range(1, 6)), places=(60, 400)),
         page(*((f"{n}.1", f"Pots {'. ' * 30}", str(n)) for n in range(1, 6)), places=(60, 90, 400)),
+        page(
+            *((f"{n}.1", text, str(7 * n)) for n, text in enumerate(ITEMS, 1)), places=(60, 90, 400)
+        ),
         page(*(("-v", "shows every pot that is counted") for _ in range(5)), places=(60, 120)),
         page(
             *(("pot = 1", "/* one */", "x") for _ in range(5)),
@@ -142,7 +162,7 @@ COLUMNS = [
         page(*ROWS[:2], places=(60, 140, 220, 300)),
         pdf(Table([[paragraph(BODY)]], style=BOX)),
     ],
-    ids="columns three-columns list contents dots options code two-rows box".split(),
+    ids="columns three-columns list contents dots sections options code two-rows box".split(),
 )
 def test_other_texts_side_by_side_are_no_table(data: bytes) -> None:
     assert "|" not in text_of(data)
