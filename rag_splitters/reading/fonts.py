@@ -77,7 +77,7 @@ def join_lines(lines: Sequence[Line]) -> Line:
     """
     text, parts = "", list[Part]()
     for line in lines:
-        text += " " if text else ""
+        text = f"{text.rstrip()} " if text else ""
         parts += [part._replace(offset=part.offset + len(text)) for part in line.parts]
         text += line.text
     font, is_bold = lines[0].font, all(line.font and line.font.is_bold for line in lines)

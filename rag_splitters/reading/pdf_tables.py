@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -327,13 +327,33 @@ def _table_of(run: Sequence[list[_Piece]], lines: Sequence[Line]) -> _Table | No
             rows[-1] = [above + below for above, below in zip(rows[-1], row, strict=True)]
         else:
             rows.append(row)
+    rows = _under_header(rows)
     cells = [
         [" ".join(_text(piece, lines) for piece in row[column]) for row in rows if row[column]]
-        for column in range(len(columns))
+        for column in range(len(rows[0]))
     ]
     if len(rows) < FEWEST_ROWS or not _may_be_table(cells):
         return None
     return _Table({piece.line for pieces in run for piece in pieces}, rows)
+
+
+def _under_header(rows: list[_Row]) -> list[_Row]:
+    """Join each column without a header with the cell of the header that stands beside it.
+
+    That is so if headers are centred above wide columns. Nothing is joined if one is left over.
+    """
+    columns = [(bool(head), any(row[n] for row in rows[1:])) for n, head in enumerate(rows[0])]
+    starts: list[int] = []
+    column = 0
+    while column < len(columns):
+        starts.append(column)
+        has_head, is_filled = columns[column]
+        is_half = has_head != is_filled
+        if is_half and columns[column + 1 : column + 2] != [(is_filled, has_head)]:
+            return rows
+        column += 2 if is_half else 1
+    bounds = list(pairwise([*starts, len(columns)]))
+    return [[list(chain(*row[first:last])) for first, last in bounds] for row in rows]
 
 
 def _text(piece: _Piece, lines: Sequence[Line]) -> str:
