@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ _RIVER = 0.5  # the same, between two columns over all rows
 _ROW_HEIGHT = 3.0  # times the size of the font: the maximum distance of two rows
 _MOST_ROWS = 200  # of a page
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
+_HALVES = ((True, False), (False, True))  # a column with a header and no cells, or without a header
 _BARS = re.compile(r"[^|]+|\|")
 _NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[\d.,:/ ]*\s?[%$€£]?\)?\Z")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
@@ -340,18 +341,20 @@ def _table_of(run: Sequence[list[_Piece]], lines: Sequence[Line]) -> _Table | No
 def _under_header(rows: list[_Row]) -> list[_Row]:
     """Join each column without a header with the cell of the header that stands beside it.
 
-    That is so if headers are centred above wide columns. Nothing is joined if one is left over.
+    That is so if headers are centred above wide columns. The first column may have no header at
+    all. Nothing is joined if it is not clear which of them belong together.
     """
     columns = [(bool(head), any(row[n] for row in rows[1:])) for n, head in enumerate(rows[0])]
     starts: list[int] = []
-    column = 0
-    while column < len(columns):
-        starts.append(column)
-        has_head, is_filled = columns[column]
-        is_half = has_head != is_filled
-        if is_half and columns[column + 1 : column + 2] != [(is_filled, has_head)]:
-            return rows
-        column += 2 if is_half else 1
+    for is_half, group in groupby(range(len(columns)), lambda n: columns[n] in _HALVES):
+        run = list(group)
+        if is_half and len(run) > 1:
+            if run[0] == 0 and len(run) % 2 and not rows[0][0]:
+                starts.append(run.pop(0))
+            if len(run) % 2 or any(columns[n] == columns[n + 1] for n in run[:-1]):
+                return rows
+            run = run[::2]
+        starts += run
     bounds = list(pairwise([*starts, len(columns)]))
     return [[list(chain(*row[first:last])) for first, last in bounds] for row in rows]
 
