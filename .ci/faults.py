@@ -303,9 +303,16 @@ class Chosen:
         if report.failed:
             os.write(self.pipe, f"{report.nodeid}\n".encode())
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Write the name of a file that cannot be imported."""
+        if report.failed:
+            os.write(self.pipe, f"{report.nodeid}\n".encode())
+
 
 def run_tests(tests: Sequence[str], seconds: float) -> str:
     """Run tests in a process of their own, and return the first that fails, or an empty string.
+
+    If a file cannot be imported, that is returned.
 
     They take some seconds of CPU; with three times as much they have met an endless loop: what was
     recorded includes the recording, so without a fault they take less.
@@ -339,7 +346,7 @@ def run_tests(tests: Sequence[str], seconds: float) -> str:
         pytest.ExitCode.NO_TESTS_COLLECTED,
     ):
         return ""
-    return failed or "no test can be collected, or they do not end"
+    return failed or "they do not end"
 
 
 def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) -> str:
@@ -355,9 +362,10 @@ def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) 
             failed = run_tests(tests, seconds)
         finally:
             target.write_bytes(source)
-        if not failed or not run_tests([failed] if failed in tests else tests, seconds):
+        own = [test for test in tests if failed in (test, test.partition("::")[0])]
+        if not failed or not run_tests(own[:1] or tests, seconds):
             return failed
-        tests = [test for test in tests if test != failed] if failed in tests else []
+        tests = [test for test in tests if test not in own] if own else []
     return ""
 
 

@@ -99,6 +99,12 @@ def test_end_tag_stays_with_what_it_ends() -> None:
     assert [chunk.text for chunk in chunks] == parts
 
 
+def test_definition_inside_a_line_is_named() -> None:
+    text = "export function pour() { return 1 }\nexport class Pot { fill() { return 2 } }\n"
+    spans = CodeChunker(chunk_size=45, language="javascript").spans(text)
+    assert [span.metadata.get("definitions") for span in spans] == [["pour"], ["Pot"]]
+
+
 def test_minified_code_is_cut_inside_the_line() -> None:
     text = "".join(f"function f{i}(a,b){{return a+b+{i}}};" for i in range(200))
     chunks = CodeChunker(chunk_size=500, language="js").chunk(text)
