@@ -40,6 +40,7 @@ from rag_splitters.langchain import ParentDocumentRetriever, parent_document_ret
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.results import read_matches
+from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.front_ends import FrontEnd, every_front_end, sentence
 
 TEXTS = [" ".join(sentence(10 * n + m) for m in range(12)) for n in range(4)]
@@ -331,3 +332,15 @@ def test_numbers_of_any_kind_are_scores() -> None:
     (result, *_) = build(vectorstore=Store(EMBEDDINGS)).invoke(QUESTIONS[0])
     assert read_matches(result.metadata)[0]["score"] == result.metadata["score"]
     assert type(result.metadata["score"]) is float
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_store_that_is_passed_is_searched_as_every_store_can_be(is_ours: bool) -> None:
+    store: Any = None if is_ours else InMemoryVectorStore(EMBEDDINGS)
+    nodes: Any = None if is_ours else ListVectorStore(kept={})
+    for retriever in (
+        langchain.parent_document_retriever(vectorstore=store),
+        llama_index.parent_document_retriever(vector_store=nodes, embed_model=MODEL),
+    ):
+        options = retriever.search_type, retriever.smoothing, retriever.headings
+        assert options == (("hybrid", 0.6, True) if is_ours else ("similarity", 0.0, False))
