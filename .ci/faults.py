@@ -41,7 +41,7 @@ from record_calls import PROCESS
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SURVIVORS = 0.15
-SECONDS = 300  # tests that take longer wait for something that never happens
+SECONDS = 600  # tests that take longer wait for something that never happens
 OURS = ("rag_splitters", "tests")
 """The packages that each process loads anew, because a fault may be in them."""
 SWAPS: dict[type[ast.AST], tuple[str, str]] = {
@@ -377,7 +377,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="one folder of the package")
     parser.add_argument("--part", default="1/1", help="which share of the sample to try: 2/5")
     parser.add_argument("--calls", nargs="*", type=Path, default=[], help="records of the tests")
-    parser.add_argument("--seconds", type=float, default=60, help="of tests for each fault")
+    parser.add_argument("--seconds", type=float, default=150, help="of tests for each fault")
     parser.add_argument("--workers", default="auto", help="processes of the recording run")
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
