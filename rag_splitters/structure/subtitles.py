@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
-from rag_splitters.text.lines import BLANK_LINE, LINE, with_line_feeds
+from rag_splitters.text.lines import BLANK_LINE, with_line_feeds
 from rag_splitters.text.origin import Reading, Row, UnreadableError
 
 _STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
@@ -22,6 +22,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
+_LINE = re.compile(r"[^\r\n]+?(?=<v[.\s]|[\r\n]|\Z)")  # of one speaker
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
 
@@ -65,10 +66,10 @@ def read_subtitles(text: str) -> Reading:
                 writer.add("\n" if is_turn else " ")
             if not begun:
                 rows.append((writer.length, starts, ends))
-            if name and name != speaker:
-                writer.add(f"{name}: ", low, low)
-            speaker, begun = name or speaker, True
             first = line.text.index(words)
+            if name and name != speaker:
+                writer.add(f"{name}: ", low, max(line.start(first), low + 1))
+            speaker, begun = name or speaker, True
             writer.extend(line, first, first + len(words))
         previous = [words for words in own if words] or previous
     return Reading(writer.excerpt(), {"time": rows})
@@ -95,7 +96,7 @@ def _cues(text: str) -> Iterator[tuple[float, float, list[tuple[int, int]]]]:
         else:
             stop = _before_number(text, start, end) if end < len(text) else end
         first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
-        lines = [line.span() for line in LINE.finditer(text, start, stop)]
+        lines = [line.span() for line in _LINE.finditer(text, start, stop)]
         yield first, max(first, last), lines
 
 

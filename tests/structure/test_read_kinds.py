@@ -395,6 +395,13 @@ def test_damaged_mails(raw: str, text: str) -> None:
     assert text_of(raw, "mail") == text
 
 
+def test_a_speaker_stands_where_the_tag_does() -> None:
+    raw = "00:01.000 --> 00:02.000\n<v Ada>Tea. <v Bo>No."
+    chunks = AutoChunker(chunk_size=4).chunk(raw)
+    places = [(c.text, raw[c.start : c.end]) for c in chunks]
+    assert places == [("Ada:", "<v Ada>"), ("Tea.", "Tea."), ("Bo:", "<v Bo>"), ("No.", "No.")]
+
+
 # Whatever comes
 
 
@@ -424,9 +431,10 @@ def test_any_text_is_read_or_refused(kind: str, data: st.DataObject) -> None:
             whole = reading.excerpt.bounds(0, len(reading.text))
             assert whole[0] <= low <= high <= whole[1]
     metadata = {"file_name": {"notebook": "a.ipynb", "subtitles": "a.srt", "mail": "a.eml"}[kind]}
-    chunks: list[Chunk] = AutoChunker(chunk_size=30).chunk(raw, metadata=metadata)
-    assert [c.start for c in chunks] == sorted(c.start for c in chunks)
-    assert all(len(c.text) <= 30 and c.end <= len(raw) for c in chunks)
+    for size in (30, 3):
+        chunks: list[Chunk] = AutoChunker(chunk_size=size).chunk(raw, metadata=metadata)
+        assert [c.start for c in chunks] == sorted(c.start for c in chunks)
+        assert all(len(c.text) <= size and c.start < c.end <= len(raw) for c in chunks)
 
 
 # Files
