@@ -71,7 +71,7 @@ _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 # lower case, inside a paragraph or code (but not behind a heading).
 _INSIDE = (
     r"(?:(?<=[.!?])[\"')\]}*_`]{0,4}[a-z\d]"
-    r"|(?<=\n)(?:(?<=[a-zA-Z\d,;:(\[{=+|/<>&%@^~$\\-]\n)|(?<=[a-zA-Z\d(][)\"'}]\n))"
+    r"|(?<=\n)(?:(?<=[a-zA-Z\d,;:(\[{+|/<>&%@^~$\\-]\n)|(?<=[a-zA-Z\d(][)\"'}]\n))"
     r"[ \t]*[a-z]+(?![a-z.)]))"
 )
 _IS_INSIDE = re.compile(f".{_INSIDE}", re.DOTALL)
@@ -355,8 +355,6 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
         return True
     if ended.endswith(_ENDS_ITEM) and _LETTERED_ITEM.match(text, cut):
         return True
-    if text[cut].islower() and "#" not in ended:
-        return False
     begin = max(ended.rfind("\n"), ended.rfind("\r")) + 1
     if begin == 0 and not is_start:  # the line is longer than any heading
         return False

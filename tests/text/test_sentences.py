@@ -92,6 +92,7 @@ CASES = {
     "Am 3. Mai kam der 2. Weltkrieg. |Er ging.",
     "german_glued": "Nimm z.B. Brot bzw. Wein. |Die Nr. 5 lebt.",
     "spanish": "¿Qué? |¡Sí! |«No.» |Él se fue.",
+    "wiki_heading": "== Tea ==\n|pour it, as #2 says",
     "french": "Où vas-tu ? |À Paris ! |É vrai.",
     "russian": "Он ушёл. |Она осталась. |Где?",
     "hindi": "यह पहला है। |यह दूसरा है॥ |तीसरा?",
