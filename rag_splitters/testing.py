@@ -226,6 +226,8 @@ def _check_overlap(
         best = [start for start in sentences if one.start <= start < one.end]
         best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
         for start in [*best, *longer] if chunker.overlap else []:
+            if start == other.start:
+                break
             if any(low <= place < high for low, high in tables for place in (start, other.start)):
                 continue
             is_longer = measure.length(start, one.end) > chunker.overlap
