@@ -48,7 +48,7 @@ _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
 _FIXED_PITCH = 1  # a flag of a font
-_SPACE = 0.25  # times the height of a letter: the minimum distance of parts of a line
+_SPACE = 0.25  # times the height of the larger letter: the minimum gap between parts of a line
 _SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
 _WORD = re.compile(r"\S+")
 _ALL = re.compile(r".+")
@@ -243,8 +243,9 @@ def _are_beside(one: Sequence[Part], other: Sequence[Part], page: Any, raw: Any)
     last, first = one[-1].place + len(one[-1].text) - 1, other[0].place
     before, after = _box(last, page, raw), _box(first, page, raw)
     low, high = max(before.bottom, after.bottom), min(before.top, after.top)
-    height = min(before.top - before.bottom, after.top - after.bottom)
-    return 2 * (high - low) > height and after.left - before.right > _SPACE * height
+    heights = before.top - before.bottom, after.top - after.bottom
+    is_apart = after.left - before.right > _SPACE * max(heights)
+    return is_apart and 2 * (high - low) > min(heights)
 
 
 class _Box(NamedTuple):
