@@ -12,6 +12,7 @@ from typing_extensions import Self
 
 from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import count_or_share
 from rag_splitters.parameters.fields import Least, Overlap, Size, Unit
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sizing import Sizes, sizer, text_length
@@ -56,6 +57,8 @@ class SizedChunker(Chunker):
     def overlap(self) -> int:
         """The overlap in units. Raises ValueError if it is not smaller than `chunk_size`."""
         overlap, size = self.chunk_overlap, self.chunk_size
+        if type(overlap) is not int or overlap < 0:
+            overlap = count_or_share(overlap, "chunk_overlap", includes_one=False)
         if isinstance(overlap, float):
             return int(overlap * size)
         if overlap >= size:

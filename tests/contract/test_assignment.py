@@ -68,6 +68,14 @@ def test_assigned_value_counts_as_one_that_was_passed(name: str) -> None:
         assert texts(front_end) == texts(kind(**required(name), chunk_size=30))
 
 
+@pytest.mark.parametrize("overlap", [-1, True, "a", 1.5])
+def test_overlap_is_checked_in_a_copy_with_another_one(overlap: object) -> None:
+    """Pydantic checks no values that `model_copy` puts in."""
+    copied = RecursiveChunker(chunk_size=10).model_copy(update={"chunk_overlap": overlap})
+    with pytest.raises(RagSplittersError, match="chunk_overlap must be"):
+        copied.chunk(TEXT)
+
+
 @every_strategy
 def test_copies_and_pickles_are_independent(name: str) -> None:
     for kind in classes(name):
