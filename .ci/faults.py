@@ -346,7 +346,7 @@ def run_tests(tests: Sequence[str], seconds: float) -> str:
         pytest.ExitCode.NO_TESTS_COLLECTED,
     ):
         return ""
-    return failed or "they do not end"
+    return failed or "no test can be collected, or they do not end"
 
 
 def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) -> str:
