@@ -212,8 +212,8 @@ def _check_overlap(
         stop = min((end for end in clusters if end > new), default=len(text))
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
-        title = regex.sub(r"\A[*=#.\s]+", "", beginning)  # marks of headings of many kinds
-        is_heading = new in headings or title.startswith(other.headings[-1:])
+        marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
+        is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)
         is_lead = is_heading or _begins_with_lead(text, new, stop, other.end)
         if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
             stop = other.end
