@@ -22,7 +22,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
-_LINE = re.compile(r"[^\r\n]+?(?=<v[.\s]|[\r\n]|\Z)")  # of one speaker
+_TURN = re.compile(r"[^\r\n]+?(?=<v[.\s]|[\r\n]|\Z)")  # what one person says in a line
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
 
@@ -96,7 +96,7 @@ def _cues(text: str) -> Iterator[tuple[float, float, list[tuple[int, int]]]]:
         else:
             stop = _before_number(text, start, end) if end < len(text) else end
         first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
-        lines = [line.span() for line in _LINE.finditer(text, start, stop)]
+        lines = [line.span() for line in _TURN.finditer(text, start, stop)]
         yield first, max(first, last), lines
 
 
