@@ -25,7 +25,6 @@ _RIVER = 0.5  # the same, between two columns over all rows
 _ROW_HEIGHT = 3.0  # times the size of the font: the maximum distance of two rows
 _MOST_ROWS = 200  # of a page
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
-_HALVES = ((True, False), (False, True))  # a column with a header and no cells, or without a header
 _BARS = re.compile(r"[^|]+|\|")
 _NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[\d.,:/ ]*\s?[%$€£]?\)?\Z")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
@@ -346,7 +345,7 @@ def _under_header(rows: list[_Row]) -> list[_Row]:
     """
     columns = [(bool(head), any(row[n] for row in rows[1:])) for n, head in enumerate(rows[0])]
     starts: list[int] = []
-    for is_half, group in groupby(range(len(columns)), lambda n: columns[n] in _HALVES):
+    for is_half, group in groupby(range(len(columns)), lambda n: columns[n] != (True, True)):
         run = list(group)
         if is_half and len(run) > 1:
             if run[0] == 0 and len(run) % 2 and not rows[0][0]:

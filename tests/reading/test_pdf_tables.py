@@ -126,11 +126,14 @@ ITEMS = ["Blue teapot", "White cup", "Sugar bowl", "Shipping"]
 
 
 @pytest.mark.parametrize("place_of_digits", [1, 2])
-def test_digits_that_are_drawn_alone_stay_in_their_row(place_of_digits: int) -> None:
+@pytest.mark.parametrize("title", [["Invoice"], []])  # PDFium has the first digit in a line without
+def test_digits_that_are_drawn_alone_stay_in_their_row(
+    place_of_digits: int, title: list[str]
+) -> None:
     rows = [["Item", "14.50"], *([item, f"{n}.50"] for n, item in enumerate(ITEMS, 13))]
     for digit, row in enumerate(rows, 2):
         row.insert(place_of_digits, str(digit))
-    text = text_of(page(["Invoice"], *rows, ["Thank you."], places=(60, 240, 320)))
+    text = text_of(page(title, *rows, ["Thank you."], places=(60, 240, 320)))
     for row in rows:
         assert f"| {' | '.join(row)} |" in text, "PDFium says '14.502' for '14.50' and '2'"
 
@@ -147,11 +150,12 @@ def test_digits_that_are_drawn_alone_stay_in_their_row(place_of_digits: int) -> 
     ],
 )
 def test_headers_stand_above_their_columns(header: dict[int, str], expected: str) -> None:
-    rows = [[header.get(place, "") for place in range(440)]]
+    places = sorted({40, 190, 310, *header})
+    rows = [header]
     for number, item in enumerate(ITEMS, 1):
-        cells = {40: item, 190: f"{number}.50", 310: f"{3 * number}.00"}
-        rows.append([cells.get(place, "") for place in range(440)])
-    table = text_of(page(*rows, places=range(440))).strip().split("\n")
+        rows.append({40: item, 190: f"{number}.50", 310: f"{3 * number}.00"})
+    lines = [[row.get(place, "") for place in places] for row in rows]
+    table = text_of(page(*lines, places=places)).strip().split("\n")
     assert table[0] == expected
     if expected.count("|") == 4:
         assert table[2] == "| Blue teapot | 1.50 | 3.00 |"
