@@ -1,7 +1,7 @@
 """EntityChunker with real Hugging Face and GLiNER models, made here from a few weights.
 
-Run with transformers 5.23.0 and 5.16.1, torch 2.13.0 and gliner 0.2.29. They are too large for all
-test runs: the gate installs them for this file (pip install torch transformers gliner).
+Run with transformers 5.23.0 and 5.16.1, torch 2.13.0 and gliner 0.2.29. They are too large for the
+gate: .ci/nightly installs them for this file (pip install torch transformers gliner).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.span import Source
 from tests.chunkers.test_entity import names
 
-pytestmark = pytest.mark.model
+pytestmark = pytest.mark.nightly
 
 TEXT = "Ada Lovelace and Bern met near New York by night. "
 TAGS = ("O", "B-NAME", "I-NAME")

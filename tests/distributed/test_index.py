@@ -121,6 +121,7 @@ def check_refusals(index: Index, places: Callable[[str], Place]) -> None:
         index([*rows, {**rows[3], "text": "Another lamp."}], places("refused"))
 
 
+@pytest.mark.nightly
 def test_ray_writes_what_one_process_writes(
     ray: Any,
     make_place: Callable[[str], Place],
@@ -128,6 +129,7 @@ def test_ray_writes_what_one_process_writes(
     check_index(partial(index_with_ray, ray), make_place, survives=True)
 
 
+@pytest.mark.nightly
 def test_spark_writes_what_one_process_writes(
     spark: Any,
     make_place: Callable[[str], Place],

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import run_python
 
-MARKERS = {"index_dataset": "nightly", "ray_data": "ray", "spark": "spark"}
+MARKERS = dict.fromkeys(["index_dataset", "ray_data", "spark"], "nightly")
 EXAMPLES = [
     pytest.param(path, marks=getattr(pytest.mark, MARKERS.get(path.stem, "slow")), id=path.stem)
     for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
