@@ -210,7 +210,7 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
     rows: list[_Row] = []
     for band in filled_bands:
         row = [_reading_order(cells.get((band, column), ()), lines) for column in filled_columns]
-        rows += _rows_in_band(row, lines) if len(filled_bands) < FEWEST_ROWS else [row]
+        rows += _rows_in_band(row, lines, is_ruled=len(filled_bands) >= FEWEST_ROWS)
     return _Table(used, rows)
 
 
@@ -242,14 +242,31 @@ def _baseline(line: Line) -> float:
     return line.font.baseline if line.font else 0.0
 
 
-def _rows_in_band(row: _Row, lines: Sequence[Line]) -> Iterator[_Row]:
-    """Yield the rows that no line separates: each begins where the first cell has a line."""
-    heights = [round(_baseline(lines[piece.line])) for piece in row[0]]
-    starts = [height + 1.0 for height in dict.fromkeys(heights)] or [0.0]
-    for number in range(len(starts)):
-        top = starts[number] if number else float("inf")
-        low = starts[number + 1] if number + 1 < len(starts) else float("-inf")
-        yield [[each for each in cell if low < _baseline(lines[each.line]) <= top] for cell in row]
+def _rows_in_band(row: _Row, lines: Sequence[Line], *, is_ruled: bool) -> list[_Row]:
+    """Return the rows that no line separates.
+
+    Each begins where a column with nothing but numbers has one or, if there are hardly any lines
+    between rows, where the first column has text.
+    """
+    columns = [[round(_baseline(lines[piece.line])) for piece in cell] for cell in row]
+    top = max(chain(*columns), default=0)
+    for cell, heights in zip(row, columns, strict=True):
+        are_numbers = all(_NUMBER.match(_text(piece, lines)) for piece in cell)
+        if len(set(heights)) > 1 and are_numbers and top - heights[0] <= 1:
+            rows = _rows_from(row, heights, lines)
+            if all(sum(map(bool, each)) > 1 for each in rows):
+                return rows
+    return [row] if is_ruled else _rows_from(row, columns[0] or [0], lines)
+
+
+def _rows_from(row: _Row, heights: Iterable[int], lines: Sequence[Line]) -> list[_Row]:
+    """Divide a row at the baselines at which others begin; the first has all that is above it."""
+    starts = [height + 1.0 for height in dict.fromkeys(heights)]
+    bounds = pairwise([float("inf"), *starts[1:], float("-inf")])
+    return [
+        [[each for each in cell if low < _baseline(lines[each.line]) <= top] for cell in row]
+        for top, low in bounds
+    ]
 
 
 def _tables_of_gaps(

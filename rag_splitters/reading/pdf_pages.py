@@ -1,0 +1,255 @@
+"""Reads a page of a PDF: its lines with their fonts, and what its tables are found by."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice, pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from rag_splitters.reading.fonts import Font, Line, Part, join_lines
+from rag_splitters.reading.pdf_tables import (
+    FEWEST_ROWS,
+    MOST_RULES,
+    Grid,
+    Rule,
+    Word,
+    find_grids,
+)
+
+_HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
+_LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
+_BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
+_FIXED_PITCH = 1  # a flag of a font
+_FIXED = re.compile(rb"mono|courier|consol|typewr|tt\d{1,4}\Z", re.IGNORECASE)
+_SPACE = 0.25  # times the height of the larger letter: the minimum gap between parts of a line
+_SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
+_WORD = re.compile(r"\S+")
+_ALL = re.compile(r".+")
+_REACH = 200  # characters within which the next line is searched for
+
+
+class Geometry(NamedTuple):
+    """Where the words of each line of a page stand, and the grids that are drawn on it."""
+
+    words: list[list[Word]]
+    grids: list[Grid]
+
+
+def read_page(page: Any, raw: Any) -> tuple[list[Line], Geometry | None]:
+    """Return the lines of a page, and its geometry if it may have a table.
+
+    Parameters:
+        page: the page, of pypdfium2.
+        raw: the module with PDFium's functions.
+    """
+    letters = _Letters(page, raw)
+    lines = letters.lines()
+    return lines, _geometry(lines, letters)
+
+
+def _geometry(lines: Sequence[Line], letters: _Letters) -> Geometry | None:
+    """Return the geometry of a page; None if it cannot have a table."""
+    rows = list(letters.rows_with_gaps())
+    if len(rows) < 2:
+        return None
+    grids = find_grids(list(islice(letters.rules(), MOST_RULES + 1)))
+    if len(rows) < FEWEST_ROWS and not grids:
+        return None
+    rows += [(grid.bands[0], grid.bands[-1]) for grid in grids]
+    heights = {each for low, high in rows for each in range(int(low) - 1, int(high) + 1)}
+    words: list[list[Word]] = []
+    for line in lines:
+        font = line.font
+        is_row = font and int(font.baseline) in heights and (grids or not font.is_fixed)
+        words.append(list(letters.words(line, _WORD if is_row else _ALL)))
+    return Geometry(words, grids)
+
+
+class _Letters:
+    """The letters of a page: their text, fonts and places on the page as it is shown."""
+
+    def __init__(self, page: Any, raw: Any) -> None:
+        self._page, self._raw = page, raw
+        self._text_page = page.get_textpage()
+        self._quarters = page.get_rotation() // 90  # clockwise
+
+    def lines(self) -> list[Line]:
+        """Return the lines with their fonts."""
+        text: str = self._text_page.get_text_bounded()
+        characters: str = self._text_page.get_text_range()  # slightly more; fonts belong to these
+        lines: list[Line] = []
+        start = place = 0
+        for match in [*_LINE_BREAK.finditer(text), None]:
+            content = text[start : match.start() if match else len(text)].replace("\f", " ")
+            start = match.end() if match else len(text)
+            letters = content.strip()
+            at = characters.find(letters, place, place + len(content) + _REACH) if letters else -1
+            font = self._font_of(letters, at) if at >= 0 else None
+            indent = len(content) - len(content.lstrip())
+            if at >= 0:
+                parts: tuple[Part, ...] = (Part(indent, letters, at),)
+            else:
+                parts = tuple(_raised_parts(letters, indent, characters, place))
+            place = parts[-1].place + len(parts[-1].text) if parts else place
+            hyphen = "-" if match and match[0] == _HYPHEN else ""
+            for line in self._apart(Line(content + hyphen, font, parts)):
+                if lines and self._are_beside(lines[-1].parts, line.parts):
+                    lines[-1] = join_lines([lines[-1], line])
+                else:
+                    lines.append(line)
+        return lines
+
+    def words(self, line: Line, pattern: re.Pattern[str]) -> Iterator[Word]:
+        """Yield the words of a line, with their edges on the page."""
+        for part in line.parts:
+            for match in pattern.finditer(part.text):
+                left = self._box(part.place + match.start()).left
+                right = self._box(part.place + match.end() - 1).right
+                yield Word(part.offset + match.start(), part.offset + match.end(), left, right)
+
+    def rules(self) -> Iterator[Rule]:
+        """Yield the bounds of the lines and rectangles that are drawn on the page."""
+        edges = [ctypes.c_float() for _ in range(4)]
+        for index in range(self._raw.FPDFPage_CountObjects(self._page)):
+            drawing = self._raw.FPDFPage_GetObject(self._page, index)
+            if self._raw.FPDFPageObj_GetType(drawing) == self._raw.FPDF_PAGEOBJ_PATH:
+                self._raw.FPDFPageObj_GetBounds(drawing, *edges)
+                left, bottom, right, top = (edge.value for edge in edges)
+                yield Rule(*self._shown(left, bottom, right, top))
+
+    def rows_with_gaps(self) -> Iterator[tuple[float, float]]:
+        """Yield the lower and upper edge of each text that is beside, or above, the one before."""
+        edges = [ctypes.c_double() for _ in range(4)]
+        last = _Box(0.0, 0.0, 0.0, 0.0)
+        for index in range(self._raw.FPDFText_CountRects(self._text_page, 0, -1)):
+            self._raw.FPDFText_GetRect(self._text_page, index, *edges)
+            left, top, right, bottom = (edge.value for edge in edges)
+            box = self._shown(left, bottom, right, top)
+            least = _SMALLEST_GAP * max(box.height, last.height)
+            if box.left - last.right >= least and box.top > last.bottom:
+                yield box.bottom, box.top
+            last = box
+
+    def _apart(self, line: Line) -> Iterator[Line]:
+        """Yield the parts of a line that stand apart from each other.
+
+        On a page with little text, PDFium takes a letter or digit that is drawn alone for a line of
+        its own, or joins it with the text before it, though there is a gap between them. On a page
+        that is rotated, it joins lines.
+        """
+        parts = line.parts
+        gaps = [n for n in range(1, len(parts)) if self._are_apart(parts[:n], parts[n:])]
+        if not gaps:
+            yield line
+            return
+        for first, last in pairwise([0, *gaps, len(parts)]):
+            begin = parts[first].offset if first else 0
+            end = parts[last].offset if last < len(parts) else len(line.text)
+            own = tuple(part._replace(offset=part.offset - begin) for part in parts[first:last])
+            yield Line(line.text[begin:end], self._font_of(own[0].text, own[0].place), own)
+
+    def _are_beside(self, one: Sequence[Part], other: Sequence[Part]) -> bool:
+        """Whether a part of a line begins behind another, with a gap between them."""
+        if not one or not other:
+            return False
+        before, after = self._last_box(one), self._box(other[0].place)
+        low, high = max(before.bottom, after.bottom), min(before.top, after.top)
+        is_behind = after.left - before.right > _SPACE * max(before.height, after.height)
+        return is_behind and 2 * (high - low) > min(before.height, after.height)
+
+    def _are_apart(self, one: Sequence[Part], other: Sequence[Part]) -> bool:
+        """Whether a part of a line begins behind another, with a gap between them, or elsewhere."""
+        if self._are_beside(one, other):
+            return True
+        before, after = self._last_box(one), self._box(other[0].place)
+        across = max(after.left - before.right, before.left - after.right)
+        along = max(after.bottom - before.top, before.bottom - after.top)
+        return max(across, along) > max(before.height, after.height)
+
+    def _last_box(self, parts: Sequence[Part]) -> _Box:
+        return self._box(parts[-1].place + len(parts[-1].text) - 1)
+
+    def _box(self, place: int) -> _Box:
+        """Return the edges of a letter of PDFium's text."""
+        edges = [ctypes.c_double() for _ in range(4)]
+        self._raw.FPDFText_GetCharBox(self._text_page, self._index(place), *edges)
+        left, right, bottom, top = (edge.value for edge in edges)
+        return self._shown(left, bottom, right, top)
+
+    def _index(self, place: int) -> int:
+        """Return PDFium's number of a letter of its text."""
+        index: int = self._raw.FPDFText_GetCharIndexFromTextIndex(self._text_page, place)
+        return index
+
+    def _shown(self, left: float, bottom: float, right: float, top: float) -> _Box:
+        """Return edges as they are shown: PDFium gives those before the page is rotated."""
+        for _ in range(self._quarters):
+            left, bottom, right, top = bottom, -right, top, -left
+        return _Box(left, bottom, right, top)
+
+    def _font_of(self, line: str, start: int) -> Font | None:
+        """Return the font of a line's first, middle and last letter; None if it is unknown."""
+        raw, page = self._raw, self._text_page
+        middle = len(line) // 2 - line[len(line) // 2].isspace()
+        places = [self._index(start + each) for each in (0, middle, len(line) - 1)]
+        if raw.FPDFText_GetUnicode(page, places[0]) != ord(line[0]):
+            return None
+        matrices = [raw.FS_MATRIX() for _ in places]
+        if not all(map(partial(raw.FPDFText_GetMatrix, page), places, matrices)):
+            return None
+        sizes = [
+            raw.FPDFText_GetFontSize(page, place) * math.hypot(matrix.c, matrix.d)
+            for place, matrix in zip(places, matrices, strict=True)
+        ]
+        styles = [self._style(place) for place in (places[0], places[-1])]
+        is_bold, is_fixed = (all(each) for each in zip(*styles, strict=True))
+        x, y = matrices[0].e, matrices[0].f
+        return Font(median(sizes), is_bold, self._shown(x, y, x, y).bottom, is_fixed)
+
+    def _style(self, index: int) -> tuple[bool, bool]:
+        """Whether a letter is bold, by its font's name, and whether its font has a fixed pitch.
+
+        PDFium only guesses weights.
+        """
+        name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
+        self._raw.FPDFText_GetFontInfo(self._text_page, index, name, len(name), flags)
+        is_fixed = flags.value & _FIXED_PITCH or _FIXED.search(name.value) is not None
+        return _BOLD.search(name.value) is not None, bool(is_fixed)
+
+
+class _Box(NamedTuple):
+    """The edges of a letter or a drawing on a page, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        """The distance of its upper and lower edge."""
+        return self.top - self.bottom
+
+
+def _raised_parts(letters: str, offset: int, characters: str, place: int) -> Iterator[Part]:
+    """Yield the parts of a line that PDFium's other text breaks at raised and lowered letters.
+
+    >>> list(_raised_parts("x2 + 1", 0, "so x\\r\\n2 + 1.", 0))
+    [Part(offset=0, text='x', place=3), Part(offset=1, text='2 + 1', place=6)]
+    """
+    segments = characters[place : place + 2 * len(letters) + _REACH].split("\r\n")
+    start = "".join(segments).find(letters) if letters else -1
+    if start < 0:
+        return
+    joined = 0
+    for segment in segments:
+        low, high = max(start - joined, 0), min(start + len(letters) - joined, len(segment))
+        if low < high:
+            yield Part(offset + joined + low - start, segment[low:high], place + low)
+        joined += len(segment)
+        place += len(segment) + len("\r\n")
