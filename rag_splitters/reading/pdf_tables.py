@@ -69,10 +69,25 @@ class _Table(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A grid that is drawn on a page: the places of its upright and of its level lines."""
+    """A grid that is drawn on a page.
+
+    Parameters:
+        columns: the places of its upright lines.
+        bands: the places of its level lines.
+        rules: what it is drawn with.
+    """
 
     columns: list[float]
     bands: list[float]
+    rules: list[Rule]
+
+    def divides(self, before: Word | _Piece, after: Word, height: float) -> bool:
+        """Whether an upright line stands between two words at this height."""
+        low, high = _middle(before), _middle(after)
+        edges = (
+            (rule.left, rule.right) for rule in self.rules if rule.bottom <= height <= rule.top
+        )
+        return any(low < edge < high for edge in chain(*edges))
 
 
 def find_grids(rules: Sequence[Rule]) -> list[Grid]:
@@ -81,6 +96,7 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
         Grid(
             _distinct(x for rule in group for x in (rule.left, rule.right)),
             _distinct(y for rule in group for y in (rule.bottom, rule.top)),
+            group,
         )
         for group in _touching(rules)
     ]
@@ -188,7 +204,7 @@ def _distinct(values: Iterable[float]) -> list[float]:
 
 def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid) -> _Table | None:
     """Return the words in the cells of a grid; None if a line goes beyond it."""
-    columns, bands = grid
+    columns, bands, _ = grid
     used: set[int] = set()
     cells: dict[tuple[int, int], list[_Piece]] = {}
     for number, line in enumerate(lines):
@@ -199,8 +215,7 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
         if inside and len(inside) < len(words[number]):
             return None
         band = len(bands) - bisect_right(bands, height)
-        for piece in _pieces(number, inside, columns):
-            column = bisect_right(columns, (piece.left + piece.right) / 2) - 1
+        for column, piece in _pieces(line, number, inside, grid):
             cells.setdefault((band, column), []).append(piece)
             used.add(number)
     filled_bands = sorted({band for band, _ in cells})
@@ -214,24 +229,32 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
     return _Table(used, rows)
 
 
-def _middle(word: Word) -> float:
+def _middle(word: Word | _Piece) -> float:
     return (word.left + word.right) / 2
 
 
-def _pieces(number: int, words: Sequence[Word], columns: Sequence[float]) -> Iterator[_Piece]:
-    """Yield the words of a line, those in one column together."""
+def _pieces(
+    line: Line, number: int, words: Sequence[Word], grid: Grid
+) -> Iterator[tuple[int, _Piece]]:
+    """Yield the words of a line, those in one cell together, with the number of its first column.
+
+    A cell may span columns: then no line stands between words that are as near as in a sentence.
+    """
+    size, height = (line.font.size, line.font.baseline) if line.font else (0.0, 0.0)
     piece: _Piece | None = None
-    column = -1
+    first = last = -1
     for word in words:
-        here = bisect_right(columns, _middle(word))
-        if piece and here == column:
+        column = bisect_right(grid.columns, _middle(word)) - 1
+        is_near = piece and word.left - piece.right < _RIVER * size
+        if piece and (column == last or (is_near and not grid.divides(piece, word, height))):
             piece = piece._replace(end=word.end, right=word.right)
-            continue
-        if piece:
-            yield piece
-        piece, column = _Piece(number, *word), here
+        else:
+            if piece:
+                yield first, piece
+            piece, first = _Piece(number, *word), column
+        last = column
     if piece:
-        yield piece
+        yield first, piece
 
 
 def _reading_order(pieces: Iterable[_Piece], lines: Sequence[Line]) -> list[_Piece]:

@@ -245,3 +245,71 @@ def test_each_slide_is_a_section_with_its_title(size: float) -> None:
     chunks = AutoChunker(chunk_size=200).chunk(source.text, metadata=source.metadata)
     assert [chunk.metadata["headings"] for chunk in chunks] == [[title] for title in titles]
     assert [chunk.metadata["page_start"] for chunk in chunks] == [1, 2, 3]
+
+
+def rotated(quarters: int, *rows: Sequence[str]) -> bytes:
+    """A PDF of a table below two lines, which is upright only after the page is rotated."""
+    output = io.BytesIO()
+    canvas = Canvas(output, pagesize=(600, 600))
+    canvas.setPageRotation(90 * quarters)
+    for _ in range(quarters):
+        canvas.translate(600, 0)
+        canvas.rotate(90)
+    canvas.drawString(60, 540, "Counted on 3 May.")
+    canvas.drawString(60, 526, "See the bays below.")
+    table = Table(rows, style=GRID)
+    table.wrapOn(canvas, 480, 400)
+    table.drawOn(canvas, 60, 300)
+    canvas.save()
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("quarters", range(4))
+def test_rotated_page_is_read_as_it_is_shown(quarters: int) -> None:
+    expected = f"Counted on 3 May.\nSee the bays below.\n\n{MARKDOWN}"
+    assert text_of(rotated(quarters, *ROWS)) == expected
+
+
+def test_numbers_below_each_other_in_a_cell_are_rows() -> None:
+    rows = [
+        ["Payee", "Purpose", "Amount"],
+        ["Lamp Works\nBlue Pots\n\nAda Lee", "lamps\ntravel\nto Bern and back\nwages", "37.50"],
+        ["Total\nof which paid", "in May\n", "99.00"],
+        ["Tea Hall", "tea", "4.00"],
+    ]
+    rows[1][2] += "\n210.00\n\n61.50"
+    text = text_of(pdf(Table(rows, style=GRID)))
+    assert (
+        "| Lamp Works | lamps | 37.50 |\n"
+        "| Blue Pots | travel to Bern and back | 210.00 |\n"
+        "| Ada Lee | wages | 61.50 |\n"
+        "| Total of which paid | in May | 99.00 |\n"
+    ) in text
+
+
+def test_number_that_goes_on_in_the_next_line_is_no_row() -> None:
+    rows = [["Name", "Phone"], ["Ada", "044 123\n45 67"], ["Ben", "044 765\n43 21"], ["Cy", "7"]]
+    assert "| Ada | 044 123 45 67 |\n| Ben | 044 765 43 21 |" in text_of(
+        pdf(Table(rows, style=GRID))
+    )
+
+
+def test_cell_that_spans_columns_is_one_cell() -> None:
+    rows = [["Bays that were counted on the third of May", "", "", ""], *ROWS]
+    style = TableStyle([*GRID.getCommands(), ("SPAN", (0, 0), (-1, 0))])
+    lines = MARKDOWN.splitlines()
+    lines[:2] = ["| Bays that were counted on the third of May | | | |", lines[1], lines[0]]
+    assert "\n".join(lines) in text_of(pdf(Table(rows, style=style, colWidths=[60, 80, 80, 80])))
+
+
+def test_line_between_words_that_are_near_divides_cells() -> None:
+    rows = [["Bay", "Articles"], ["B-01", "287"], ["B-02", "294"], ["B-03", "301"]]
+    style = TableStyle(
+        [
+            *GRID.getCommands(),
+            ("LEFTPADDING", (0, 0), (-1, -1), 1),
+            ("RIGHTPADDING", (0, 0), (-1, -1), 1),
+        ]
+    )
+    text = text_of(pdf(Table(rows, style=style, colWidths=[25, 60])))
+    assert "| B-01 | 287 |\n| B-02 | 294 |" in text
