@@ -24,6 +24,7 @@ _GAP = 1.0  # times the size of the font: the minimum gap between the cells of a
 _RIVER = 0.5  # the same, between two columns over all rows
 _ROW_HEIGHT = 3.0  # times the size of the font: the maximum distance of two rows
 _MOST_ROWS = 200  # of a page
+_LONGEST_PARAGRAPH = 250  # characters: cells of a grid that are longer are boxes of prose
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
 _BARS = re.compile(r"[^|]+|\|")
 _NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[\d.,:/ ]*\s?[%$€£]?\)?\Z")
@@ -226,7 +227,14 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
     for band in filled_bands:
         row = [_reading_order(cells.get((band, column), ()), lines) for column in filled_columns]
         rows += _rows_in_band(row, lines, is_ruled=len(filled_bands) >= FEWEST_ROWS)
-    return _Table(used, rows)
+    return None if _are_boxes(rows) else _Table(used, rows)
+
+
+def _are_boxes(rows: Sequence[_Row]) -> bool:
+    """Whether most of the text is prose in cells beside each other, as on a page with frames."""
+    lengths = [[sum(each.end - each.start for each in cell) for cell in row] for row in rows]
+    prose = [sum(row) for row in lengths if sorted(row)[-2] > _LONGEST_PARAGRAPH]
+    return 2 * sum(prose) > sum(map(sum, lengths))
 
 
 def _middle(word: Word | _Piece) -> float:
@@ -269,7 +277,7 @@ def _rows_in_band(row: _Row, lines: Sequence[Line], *, is_ruled: bool) -> list[_
     """Return the rows that no line separates.
 
     Each begins where a column with nothing but numbers has one or, if there are hardly any lines
-    between rows, where the first column has text.
+    between rows, where the first column has short text.
     """
     columns = [[round(_baseline(lines[piece.line])) for piece in cell] for cell in row]
     top = max(chain(*columns), default=0)
@@ -279,7 +287,9 @@ def _rows_in_band(row: _Row, lines: Sequence[Line], *, is_ruled: bool) -> list[_
             rows = _rows_from(row, heights, lines)
             if all(sum(map(bool, each)) > 1 for each in rows):
                 return rows
-    return [row] if is_ruled else _rows_from(row, columns[0] or [0], lines)
+    lengths = [piece.end - piece.start for piece in row[0]] or [0]
+    is_whole = is_ruled or median(lengths) > _LONGEST_CELL
+    return [row] if is_whole else _rows_from(row, columns[0] or [0], lines)
 
 
 def _rows_from(row: _Row, heights: Iterable[int], lines: Sequence[Line]) -> list[_Row]:

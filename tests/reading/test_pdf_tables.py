@@ -313,3 +313,13 @@ def test_line_between_words_that_are_near_divides_cells() -> None:
     )
     text = text_of(pdf(Table(rows, style=style, colWidths=[25, 60])))
     assert "| B-01 | 287 |\n| B-02 | 294 |" in text
+
+
+@pytest.mark.parametrize(("count", "is_table"), [(1, True), (4, False)])
+def test_boxes_of_prose_are_no_table(count: int, is_table: bool) -> None:
+    one, other = BODY * count, BODY.upper() * count
+    boxes = [["First box", "Second box"], [paragraph(one), paragraph(other)]]
+    text = text_of(pdf(Table(boxes, style=GRID, colWidths=[200, 260])))
+    assert (f"| {one.strip()} | {other.strip()} |" in text) == is_table
+    assert one.strip() in " ".join(text.split())
+    assert other.strip() in " ".join(text.split())
