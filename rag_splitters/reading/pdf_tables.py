@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, pairwise
 from statistics import median
@@ -25,6 +26,7 @@ _RIVER = 0.5  # the same, between two columns over all rows
 _ROW_HEIGHT = 3.0  # times the size of the font: the maximum distance of two rows
 _MOST_ROWS = 200  # of a page
 _LONGEST_PARAGRAPH = 250  # characters: cells of a grid that are longer are boxes of prose
+_FILLED = 0.9  # of the width of a cell: a line that is as long was broken for want of room
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
 _BARS = re.compile(r"[^|]+|\|")
 _NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[\d.,:/ ]*\s?[%$€£]?\)?\Z")
@@ -226,7 +228,14 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
     rows: list[_Row] = []
     for band in filled_bands:
         row = [_reading_order(cells.get((band, column), ()), lines) for column in filled_columns]
-        rows += _rows_in_band(row, lines, is_ruled=len(filled_bands) >= FEWEST_ROWS)
+        widths = [columns[column + 1] - columns[column] for column in filled_columns]
+        may_be_header = band == filled_bands[0]
+        starts = _starts_of_numbers(row, lines) or (
+            [] if may_be_header else _starts_of_fields(row, widths, lines)
+        )
+        if not starts and len(filled_bands) < FEWEST_ROWS:
+            starts = _starts_of_first_cell(row, lines)
+        rows += _rows_from(row, starts, lines)
     return None if _are_boxes(rows) else _Table(used, rows)
 
 
@@ -273,23 +282,57 @@ def _baseline(line: Line) -> float:
     return line.font.baseline if line.font else 0.0
 
 
-def _rows_in_band(row: _Row, lines: Sequence[Line], *, is_ruled: bool) -> list[_Row]:
-    """Return the rows that no line separates.
-
-    Each begins where a column with nothing but numbers has one or, if there are hardly any lines
-    between rows, where the first column has short text.
-    """
-    columns = [[round(_baseline(lines[piece.line])) for piece in cell] for cell in row]
-    top = max(chain(*columns), default=0)
-    for cell, heights in zip(row, columns, strict=True):
+def _starts_of_numbers(row: _Row, lines: Sequence[Line]) -> list[int]:
+    """Return the baselines of a column of numbers, each of which is in a row of its own."""
+    top = max((_height(cell[0], lines) for cell in row if cell), default=0)
+    for cell in row:
+        heights = [_height(piece, lines) for piece in cell]
         are_numbers = all(_NUMBER.match(_text(piece, lines)) for piece in cell)
         if len(set(heights)) > 1 and are_numbers and top - heights[0] <= 1:
             rows = _rows_from(row, heights, lines)
             if all(sum(map(bool, each)) > 1 for each in rows):
-                return rows
-    lengths = [piece.end - piece.start for piece in row[0]] or [0]
-    is_whole = is_ruled or median(lengths) > _LONGEST_CELL
-    return [row] if is_whole else _rows_from(row, columns[0] or [0], lines)
+                return heights
+    return []
+
+
+def _starts_of_fields(row: _Row, widths: Sequence[float], lines: Sequence[Line]) -> list[int]:
+    """Return the baselines of columns of fields, such as the labels and values of a form.
+
+    Most lines of a field end where more would have fitted, so they are not those of a paragraph,
+    and beside most of them stands another field.
+    """
+    columns = [
+        {_height(piece, lines) for piece in cell}
+        for cell, width in zip(row, widths, strict=True)
+        if _are_fields(cell, width, lines)
+    ]
+    beside = Counter(chain(*columns))
+    shared = [height for height, count in beside.items() if count > 1]
+    has_rows = len(shared) >= FEWEST_ROWS and 2 * len(shared) > len(beside)
+    return sorted(beside, reverse=True) if has_rows else []
+
+
+def _are_fields(cell: Sequence[_Piece], width: float, lines: Sequence[Line]) -> bool:
+    """Whether most lines of a cell end where the next word would have fitted; none is an item."""
+    ends: list[bool] = []
+    for above, below in pairwise(cell):
+        text = _text(below, lines)
+        if _ITEM.match(text) and any(map(str.isalpha, text)):
+            return False
+        word = (below.right - below.left) * (1 + len(text.split()[0])) / len(text)
+        ends.append(above.right - above.left + word < _FILLED * width)
+    return 2 * sum(ends) > len(ends)
+
+
+def _starts_of_first_cell(row: _Row, lines: Sequence[Line]) -> list[int]:
+    """Return the baselines of the first cell, unless it is prose."""
+    lengths = [piece.end - piece.start for piece in row[0]]
+    is_prose = bool(lengths) and median(lengths) > _LONGEST_CELL
+    return [] if is_prose else [_height(piece, lines) for piece in row[0]]
+
+
+def _height(piece: _Piece, lines: Sequence[Line]) -> int:
+    return round(_baseline(lines[piece.line]))
 
 
 def _rows_from(row: _Row, heights: Iterable[int], lines: Sequence[Line]) -> list[_Row]:

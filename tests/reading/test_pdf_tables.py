@@ -323,3 +323,26 @@ def test_boxes_of_prose_are_no_table(count: int, is_table: bool) -> None:
     assert (f"| {one.strip()} | {other.strip()} |" in text) == is_table
     assert one.strip() in " ".join(text.split())
     assert other.strip() in " ".join(text.split())
+
+
+def test_labels_and_values_of_a_form_are_rows() -> None:
+    rows = [
+        ["Insured", "", "Vehicle"],
+        [
+            "Name\nClaim\nPhone",
+            "Ada Lee\nSF-1008\n-",
+            "Make Jeep\nColour White\nYear 2022\nTrim Plain",
+        ],
+        ["Order", "RO-2022", "none"],
+        ["Pots", "- blue pots\n- white pots\n- green pots", "- lamps\n- oil\n- wicks"],
+    ]
+    style = TableStyle([*GRID.getCommands(), ("VALIGN", (0, 0), (-1, -1), "TOP")])
+    text = text_of(pdf(Table(rows, style=style, colWidths=[90, 110, 130])))
+    assert (
+        "| Name | Ada Lee | Make Jeep |\n"
+        "| Claim | SF-1008 | Colour White |\n"
+        "| Phone | - | Year 2022 |\n"
+        "| | | Trim Plain |\n"
+        "| Order | RO-2022 | none |\n"
+        "| Pots | - blue pots - white pots - green pots | - lamps - oil - wicks |\n"
+    ) in text
