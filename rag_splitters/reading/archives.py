@@ -57,4 +57,15 @@ def parse_part(archive: zipfile.ZipFile, path: str) -> ElementTree.Element:
 
 def named_elements(root: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
     """Yield the elements with a name in any namespace."""
-    return (each for each in root.iter() if each.tag.rpartition("}")[2] == name)
+    return (each for each in root.iter() if local_name(each) == name)
+
+
+def local_name(element: ElementTree.Element) -> str:
+    """Return the name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def attribute(element: ElementTree.Element, name: str) -> str:
+    """Return the value of an attribute in any namespace; "" if there is none."""
+    values = (value for key, value in element.items() if key.rpartition("}")[2] == name)
+    return next(values, "")

@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
-from xml.etree import ElementTree
 
 from rag_splitters.extras import needs
 from rag_splitters.reading.archives import (
+    attribute,
     check_archive,
     damaged_file,
+    local_name,
     named_elements,
     parse_part,
 )
+from rag_splitters.reading.equations import put_equations, take_equations
 from rag_splitters.reading.markdown import escape_markdown
 from rag_splitters.structure.html.text import Stripped, plain_page
 
@@ -38,8 +40,8 @@ def read_docx(data: bytes, name: str) -> str:
 
     Headings are recognised by their styles, and by the styles that these are based on. The title,
     if there is one, becomes the heading above all others. Changes that were tracked are accepted,
-    and the first row of a table is its header. Page headers, comments, equations and images are
-    dropped.
+    and the first row of a table is its header. Equations become LaTeX. Page headers, comments and
+    images are dropped.
 
     Parameters:
         data: the document.
@@ -52,6 +54,7 @@ def read_docx(data: bytes, name: str) -> str:
         mammoth: Any = import_module("mammoth")
     check_archive(data, name, "DOCX")
     try:
+        data, equations = take_equations(data)
         html = mammoth.convert_to_html(
             io.BytesIO(data),
             transform_document=_prepare(mammoth, _heading_levels(data)),
@@ -63,7 +66,7 @@ def read_docx(data: bytes, name: str) -> str:
     html = _DROPPED.sub("", html)
     for element, sign in _CHECKBOXES.items():
         html = html.replace(element, sign)
-    return _to_markdown(plain_page(html, main_content_only=False))
+    return put_equations(_to_markdown(plain_page(html, main_content_only=False)), equations)
 
 
 def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
@@ -93,11 +96,11 @@ def _heading_levels(data: bytes) -> dict[str, int]:
     bases: dict[str, str] = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive, suppress(KeyError):
         for style in named_elements(parse_part(archive, "word/styles.xml"), "style"):
-            key = _attribute(style, "styleId")
+            key = attribute(style, "styleId")
             for child in style:
-                kind = child.tag.rpartition("}")[2]
+                kind = local_name(child)
                 if kind in ("name", "basedOn"):
-                    (names if kind == "name" else bases)[key] = _attribute(child, "val")
+                    (names if kind == "name" else bases)[key] = attribute(child, "val")
     levels: dict[str, int] = {}
     for key in names:
         base = key
@@ -108,12 +111,6 @@ def _heading_levels(data: bytes) -> dict[str, int]:
                 break
             base = bases.get(base, "")
     return levels
-
-
-def _attribute(element: ElementTree.Element, name: str) -> str:
-    """Return the value of an attribute in any namespace."""
-    values = (value for key, value in element.items() if key.rpartition("}")[2] == name)
-    return next(values, "")
 
 
 def _to_markdown(page: Stripped) -> str:
