@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import groupby, takewhile
 from xml.etree import ElementTree
 
 from rag_splitters.reading.archives import (
@@ -17,20 +18,25 @@ from rag_splitters.reading.archives import (
     named_elements,
     parse_part,
 )
-from rag_splitters.reading.markdown import markdown_table
+from rag_splitters.reading.markdown import escape_markdown, markdown_table
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+_PERCENT_FORMATS = frozenset((9, 10))
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
+_NUMBER = re.compile(r"[-+]?\d[\d.,:%/E -]*\Z")  # or a date
+_LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{_NUMBER.pattern})")
+_Rows = list[list[str]]
 _FIRST_DAY = datetime(1899, 12, 30)
 
 
 def read_xlsx(data: bytes, name: str) -> str:
-    """Read a workbook as Markdown: each sheet as a heading and a table.
+    """Read a workbook as Markdown: each sheet as a heading with its tables.
 
-    Formulas are read as their last results, and dates as ISO 8601. Charts, comments, hidden sheets
-    and empty rows are dropped.
+    Lines of one cell above a table are paragraphs. A header below an empty row begins another
+    table. Formulas are read as their last results, and dates as ISO 8601. Charts, comments, hidden
+    sheets, and empty rows and columns are dropped.
 
     Parameters:
         data: the workbook.
@@ -57,7 +63,10 @@ class _Workbook:
             for each in self._parts("xl/styles.xml", "numFmt")
         }
         styles = (each for part in self._parts("xl/styles.xml", "cellXfs") for each in part)
-        self.is_date = [_is_date(each.get("numFmtId", "0"), formats) for each in styles]
+        self.formats = [
+            (int(number), _LITERAL.sub("", formats.get(number, "")))
+            for number in (each.get("numFmtId", "0") for each in styles)
+        ]
 
     def sheets(self) -> Iterator[str]:
         """Yield each visible sheet that has a cell, in Markdown."""
@@ -69,11 +78,9 @@ class _Workbook:
             key = next((value for key, value in sheet.items() if key.endswith("}id")), "")
             if sheet.get("state", "visible") == "visible" and key in targets:
                 path = posixpath.normpath(posixpath.join("/xl", targets[key])).lstrip("/")
-                rows = [
-                    self._row(row) for row in named_elements(parse_part(self.archive, path), "row")
-                ]
-                if table := markdown_table([row for row in rows if any(row)]):
-                    yield f"# {' '.join(sheet.get('name', '').split())}\n\n{table}"
+                rows = map(self._row, named_elements(parse_part(self.archive, path), "row"))
+                if parts := list(_parts(list(rows))):
+                    yield "\n\n".join([f"# {' '.join(sheet.get('name', '').split())}", *parts])
 
     def _parts(self, path: str, name: str) -> list[ElementTree.Element]:
         """Return the elements with a name in a part of the workbook, which may be missing."""
@@ -100,11 +107,69 @@ class _Workbook:
             return _text(cell)
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
-        style = int(cell.get("s", "0"))
-        if kind == "n" and value and style < len(self.is_date) and self.is_date[style]:
-            with suppress(ValueError, OverflowError):
-                return _date(float(value))
+        if kind == "n" and value:
+            with suppress(ValueError, OverflowError, IndexError):
+                return _number(value, *self.formats[int(cell.get("s", "0"))])
         return value
+
+
+def _parts(rows: _Rows) -> Iterator[str]:
+    """Yield the tables of a sheet, and the titles above them, in Markdown."""
+    table: _Rows = []
+    is_list = len(_used(rows)) == 1
+    for is_empty, group in groupby(rows, lambda row: not any(row)):
+        block = [] if is_empty else list(group)
+        count = 0 if is_list else _count_titles(block)
+        titles, body = block[:count], block[count:]
+        if table and not _has_header(body):
+            table += block
+            continue
+        if table:
+            yield _table(table)
+        yield from (escape_markdown(" ".join("".join(row).split())) for row in titles)
+        table = body
+    if table:
+        yield _table(table)
+
+
+def _used(rows: _Rows) -> list[int]:
+    """Return the numbers of the columns that are not empty."""
+    return sorted({number for row in rows for number, cell in enumerate(row) if cell})
+
+
+def _count_titles(rows: _Rows) -> int:
+    """Return how many of the first rows have a cell in the first column and no other.
+
+    The last of them is the header if there is no other.
+    """
+    first = _used(rows)[:1]
+    count = sum(1 for _ in takewhile(lambda row: _used([row]) == first, rows))
+    has_header = count == len(rows) or _count_labels(rows[count:]) > 0
+    return count if has_header else max(count - 1, 0)
+
+
+def _has_header(rows: _Rows) -> bool:
+    """Whether some rows begin with labels, and have nothing but numbers below one of them."""
+    count = _count_labels(rows)
+    labels = _used(rows[count - 1 : count])
+    below = ([row[n] for row in rows[count:] if n < len(row) and row[n]] for n in labels)
+    return len(labels) > 1 and any(cells and all(map(_NUMBER.match, cells)) for cells in below)
+
+
+def _count_labels(rows: _Rows) -> int:
+    """Return how many of the first rows have no numbers, except years."""
+    return sum(1 for _ in takewhile(lambda row: all(map(_LABEL.match, row)), rows))
+
+
+def _table(rows: _Rows) -> str:
+    """Write a table, with one header and without its empty columns."""
+    columns = _used(rows)
+    rows = [[row[n] if n < len(row) else "" for n in columns] for row in rows]
+    labels = _count_labels(rows)
+    while 1 < labels < len(rows) and len(_used(rows[:1])) < len(_used(rows[1:2])):
+        header = [f"{above} {below}".strip() for above, below in zip(*rows[:2], strict=True)]
+        rows, labels = [header, *rows[2:]], labels - 1
+    return markdown_table(rows)
 
 
 def _text(element: ElementTree.Element) -> str:
@@ -129,11 +194,22 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _is_date(number: str, formats: dict[str | None, str]) -> bool:
-    """Whether numbers in a format are dates or times."""
-    if number in formats:
-        return bool(re.search(r"[ymdhs]", _LITERAL.sub("", formats[number]), re.IGNORECASE))
-    return int(number) in _DATE_FORMATS
+def _number(value: str, number: int, code: str) -> str:
+    """Write a number as its format shows it: as a date, a percentage or with 15 digits.
+
+    Parameters:
+        value: the number.
+        number: the number of its format.
+        code: the code of its format without texts, if it is the workbook's own.
+
+    >>> _number("45292", 14, ""), _number("0.125", 9, ""), _number("2.2000000000000002", 0, "")
+    ('2024-01-01', '12.5%', '2.2')
+    """
+    if number in _DATE_FORMATS or re.search(r"[ymdhs]", code, re.IGNORECASE):
+        return _date(float(value))
+    if number in _PERCENT_FORMATS or "%" in code:
+        return f"{100 * float(value):.10g}%"
+    return f"{float(value):.15g}" if "." in value else value
 
 
 def _date(days: float) -> str:
