@@ -43,16 +43,17 @@ class ContentAwareChunker(MergingChunker):
     Dropped from the rows under a repeated header: the base64 data of data URIs.
 
     Dropped from HTML: the tags; the head, scripts, styles, templates, drawings (`svg`), the source
-    of MathML, declarations and comments; and, unless `main_content_only=False`, whatever surrounds
-    the main content. If the page has a `main` element, that is everything outside of it, except an
-    `h1` before it if it has none inside. Otherwise it is every `header` (but not one with the
-    page's only `h1`), `footer`, `aside` and element of a class such as "footer" or "sphinxsidebar"
-    that is not inside `article`, `section` or `blockquote`; and if there is no `article`, lists of
-    links before the first and after the last text of some length. In both cases it is also all
-    `nav` and `search` elements, cookie banners, buttons (but not one with the whole text of a
-    heading), links that are only a mark (the pilcrow after a heading, "[edit]"), line numbers
-    beside code, and formulas beside the same formula. `role="navigation"` and the like count as
-    these elements. If this would drop the whole text, the surroundings are kept.
+    of MathML, the hidden facts of a financial report (XBRL), declarations and comments; and, unless
+    `main_content_only=False`, whatever surrounds the main content. If the page has a `main`
+    element, that is everything outside of it, except an `h1` before it if it has none inside.
+    Otherwise it is every `header` (but not one with the page's only `h1`), `footer`, `aside` and
+    element of a class such as "footer" or "sphinxsidebar" that is not inside `article`, `section`
+    or `blockquote`; and if there is no `article`, lists of links before the first and after the
+    last text of some length. In both cases it is also all `nav` and `search` elements, menus of
+    wikis, cookie banners, buttons (but not one with the whole text of a heading), links that are
+    only a mark (the pilcrow after a heading, "[edit]"), line numbers beside code, and formulas
+    beside the same formula. `role="navigation"` and the like count as these elements. If this would
+    drop the whole text, the surroundings are kept.
 
     Dropped from plain text, unless `drop_contents=False`: tables of contents and indexes, which are
     three or more lines with dot leaders and page numbers that go up, and their title. They are kept

@@ -226,6 +226,30 @@ def test_formulas_stand_there_once_and_nothing_says_edit() -> None:
 
 
 @pytest.mark.parametrize(
+    "menu",
+    [
+        '<div class="vector-dropdown mw-portlet-lang">154 languages<ul><li><a>af</a></ul></div>',
+        '<div class="mw-portlet">Tools</div>',
+        '<div id=catlinks class="catlinks">Categories: <a>Tea</a></div>',
+    ],
+)
+def test_menus_of_wikis_are_no_text(menu: str) -> None:
+    (chunk,) = ContentAwareChunker().chunk(f"<main><h1>Tea</h1>{menu}<p>It is hot.</p></main>")
+    assert chunk.text == "Tea\n\nIt is hot."
+
+
+@pytest.mark.parametrize("main_content_only", [True, False])
+def test_hidden_facts_of_a_report_are_no_text(main_content_only: bool) -> None:
+    facts = (
+        "<ix:header><ix:hidden><ix:nonNumeric>0000013156</ix:nonNumeric></ix:hidden></ix:header>"
+    )
+    text = "<p>Sold <ix:nonFraction>7</ix:nonFraction> cups.</p>"
+    page = f"<html><body><div style=display:none>{facts}</div>{text}</body></html>"
+    (chunk,) = ContentAwareChunker(main_content_only=main_content_only).chunk(page)
+    assert chunk.text == "Sold 7 cups."
+
+
+@pytest.mark.parametrize(
     ("markup", "is_kicker"),
     [
         ("<p>Hot.</p><section><span>1.27.0</span> · <a>Source</a><h3>Tea</h3></section>", True),

@@ -16,7 +16,7 @@ _BLOCKS = frozenset(
     "article aside blockquote body center details dialog div dl fieldset footer form header main "
     "menu nav ol search section table ul".split()
 )
-_NEVER_SHOWN = frozenset(("annotation", "annotation-xml", "svg", "template"))
+_NEVER_SHOWN = frozenset(("annotation", "annotation-xml", "ix:header", "svg", "template"))
 _NAMES = _BLOCKS | _NEVER_SHOWN | {"a", "button", "span", "td"}
 _ALWAYS_AROUND = frozenset(("nav", "search", "button"))
 _ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
@@ -37,6 +37,7 @@ _MARK_CLASSES = frozenset(
 )
 """Links to headings, numbers of lines, "[edit]", and what repeats a formula."""
 _MENU_CLASSES = frozenset("footer navfooter navheader related sphinxsidebar".split())
+_NAV_CLASSES = frozenset(("catlinks", "mw-portlet", "vector-dropdown"))  # of wikis
 _MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
 _OUTSIDE = "outside"
 _LONGEST_MARK = 500  # characters of a link to a heading, with its tags
@@ -58,7 +59,8 @@ _Gap: TypeAlias = tuple[int, int, str]
 def read_page(text: str, main_content_only: bool = True) -> Tree:
     """Read the elements of a page; each dropped element is a single tag of the kind "dropped".
 
-    Drawings (`svg`), templates and the source of MathML are always dropped. With
+    Drawings (`svg`), templates, the source of MathML and the hidden facts of a financial report in
+    XBRL are always dropped. With
     `main_content_only`, so are:
 
     - everything outside of `main`, if the page has such an element, except an `h1` before it if it
@@ -66,7 +68,7 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
     - otherwise every `header`, `footer`, `aside` and element of a class such as "footer" or
       "sphinxsidebar" that is not inside `article`, `section` or `blockquote`, but not a header with
       the page's only `h1`;
-    - `nav` and `search` elements, and cookie banners;
+    - `nav` and `search` elements, the menus of wikis, and cookie banners;
     - without `main` and `article`, also lists of links before the first and after the last text of
       some length, up to a heading after it, unless they are most of the page;
     - buttons that are not the whole text of a heading, links that are only a mark (the pilcrow
@@ -111,6 +113,8 @@ def _role(tree: Tree, element: Element) -> str:
             return "link" if tree.attribute(element, "href").startswith("#") else ""
         if name == "div" and not _MENU_CLASSES.isdisjoint(classes.split()):
             return "aside"
+        if name == "div" and not _NAV_CLASSES.isdisjoint(classes.split()):
+            return "nav"
         if name in _BLOCKS and _COOKIES.search(f"{classes} {tree.attribute(element, 'id')}"):
             return "cookies"
     return name if name in _WITH_ROLE else ""
