@@ -165,10 +165,7 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     """
     suffix = name.lower().rpartition(".")[2]
     if data.startswith(b"%PDF-") or suffix in ("docx", "epub", "pdf", "pptx", "xlsx"):
-        source = _read_document(data, name, suffix)
-        if not source.text:
-            logger.warning("%s holds no text; images are not read", name)
-        return [source]
+        return _with_text([_read_document(data, name, suffix)], name)
     if suffix in _REFUSED:
         raise InputError(f"{name} cannot be read: {_REFUSED[suffix]}")
     kind = kind_of_name(name)
@@ -180,13 +177,18 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
         readings = read_kind(text, kind, options, is_bytes=is_bytes, name=name)
     except UnreadableError as error:
         raise InputError(f"{name} cannot be read as {_NAMES[kind]}: {error}") from error
-    if not readings:
-        return [Source("", {"source": name}, name)]
-    ids = _ids(name, readings)
-    return [
+    sources = [
         Source(each.text, {"source": name, **each.to_metadata()}, new_id)
-        for each, new_id in zip(readings, ids, strict=True)
+        for each, new_id in zip(readings, _ids(name, readings), strict=True)
     ]
+    return _with_text(sources or [Source("", {"source": name}, name)], name)
+
+
+def _with_text(sources: list[Source], name: str) -> list[Source]:
+    """Return the sources of a file, and write a warning to the log if none of them has text."""
+    if not any(source.text for source in sources):
+        logger.warning("%s holds no text; images and encrypted parts are not read", name)
+    return sources
 
 
 def _read_document(data: bytes, name: str, suffix: str) -> Source:

@@ -176,10 +176,13 @@ def test_documents_without_text_are_named_in_a_warning(
 ) -> None:
     WordDocument().save(str(tmp_path / "a.docx"))
     Presentation().save(str(tmp_path / "b.pptx"))
+    encrypted = "From: a@b.c\nContent-Type: application/octet-stream\n\n-----BEGIN PGP MESSAGE-----"
+    (tmp_path / "c.eml").write_text(encrypted)
     documents = FileLoader(tmp_path).load()
-    assert [document.page_content for document in documents] == ["", ""]
+    assert [document.page_content for document in documents] == ["", "", ""]
     assert [message.rpartition("/")[2] for message in own_messages(caplog)] == [
-        f"{name} holds no text; images are not read" for name in ("a.docx", "b.pptx")
+        f"{name} holds no text; images and encrypted parts are not read"
+        for name in ("a.docx", "b.pptx", "c.eml")
     ]
     assert AutoTextSplitter().split_documents(documents) == []
 
