@@ -95,7 +95,7 @@ class _Workbook:
             column = _column(place[0]) if place else len(values)
             if column < _MOST_COLUMNS:
                 values += [""] * (column + 1 - len(values))
-                values[column] = self._value(cell)
+                values[column] = self._value(cell).strip()
         return values
 
     def _value(self, cell: ElementTree.Element) -> str:

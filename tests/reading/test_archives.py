@@ -89,8 +89,8 @@ def workbook(tmp_path: Path, *rows: str) -> str:
             place, value = f'r="{"ABCDEF"[number]}1"', cell.strip()
             if value[:1].isdigit():
                 xml += f'<c {place} s="{styles.get(value[-1], 0)}"><v>{value.rstrip("%")}</v></c>'
-            elif value:
-                xml += f'<c {place} t="inlineStr"><is><t>{value}</t></is></c>'
+            elif cell:
+                xml += f'<c {place} t="inlineStr"><is><t>{cell}</t></is></c>'
         xml += "</row>"
     sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData></worksheet>'
     formats = '<cellXfs><xf numFmtId="0"/><xf numFmtId="10"/></cellXfs>'
@@ -165,6 +165,10 @@ def test_first_row_without_numbers_is_no_header(tmp_path: Path) -> None:
 def test_label_above_rows_of_numbers_is_the_header(tmp_path: Path) -> None:
     rows = ["Teas", "Item | ", "Sencha | 4", "Assam | 3"]
     assert workbook(tmp_path, *rows) == f"Teas\n\n{markdown(*rows[1:])}"
+
+
+def test_sheet_of_white_space_is_empty(tmp_path: Path) -> None:
+    assert workbook(tmp_path, "  | ", "") == ""
 
 
 def test_column_of_texts_is_a_table(tmp_path: Path) -> None:
