@@ -61,14 +61,16 @@ def _replace(root: ElementTree.Element) -> Iterator[str]:
     word = root.tag.rpartition("}")[0] + "}"
     number = 0
     for parent in list(root.iter()):
+        last = -2
         for index, child in enumerate(parent):
             name = local_name(child)
             if name == "oMathPara" or (name == "oMath" and local_name(parent) != "oMathPara"):
                 dollars = "$$" if name == "oMathPara" else "$"
                 run = ElementTree.Element(f"{word}r")
                 run.tail = child.tail
-                ElementTree.SubElement(run, f"{word}t").text = _PLACE.format(number)
-                parent[index] = run
+                space = " " if index == last + 1 else ""  # "$$" would begin another equation
+                ElementTree.SubElement(run, f"{word}t").text = space + _PLACE.format(number)
+                parent[index], last = run, index
                 number += 1
                 yield dollars + " ".join(_latex(child).split()) + dollars
 
@@ -85,6 +87,8 @@ def _latex(element: ElementTree.Element) -> str:
         return (element.text or "").translate(_SPECIAL)
     parts = [(local_name(child), _latex(child)) for child in element]
     texts = defaultdict(str, parts)
+    if name == "f" and _property(element, "type", "") == "noBar":
+        return rf"{{{texts['num']} \atop {texts['den']}}}"
     if name in _FORMS:
         return _EMPTY.sub("", _FORMS[name] % (texts | {"chr": _property(element, "chr", "∫")}))
     if name == "acc":
@@ -98,7 +102,7 @@ def _latex(element: ElementTree.Element) -> str:
         return _property(element, "begChr", "(") + inner + _property(element, "endChr", ")")
     if name == "mr":
         return " & ".join(items)
-    if name in ("m", "eqArr"):
+    if name in ("m", "eqArr") and len(items) > 1:
         return r"\begin{matrix} " + r" \\ ".join(items) + r" \end{matrix}"
     return "".join(text for _, text in parts)
 

@@ -43,6 +43,12 @@ X, N, TWO = text("x"), text("n"), text("2")
     [
         (text("a*b_c") + text("=1"), "a*b_c=1"),
         (f"<m:f><m:fPr/><m:num>{X}</m:num><m:den>{N}</m:den></m:f>", r"\frac{x}{n}"),
+        (
+            '<m:f><m:fPr><m:type m:val="noBar"/></m:fPr>'
+            f"<m:num>{X}</m:num><m:den>{N}</m:den></m:f>",
+            r"{x \atop n}",
+        ),
+        (f"<m:eqArr><m:e>{X}</m:e></m:eqArr>", "x"),
         (f"<m:sSup><m:e>{X}</m:e><m:sup>{TWO}</m:sup></m:sSup>", "{x}^{2}"),
         (f"<m:sSub><m:e>{X}</m:e><m:sub>{N}</m:sub></m:sSub>", "{x}_{n}"),
         (
@@ -92,6 +98,17 @@ X, N, TWO = text("x"), text("n"), text("2")
 )
 def test_equation_is_latex(markup: str, latex: str) -> None:
     assert read(word(markup, X)) == f"Given ${latex}$ and $x$ and"
+
+
+def test_equations_beside_each_other_are_apart() -> None:
+    document = Document()
+    paragraph = document.add_paragraph()
+    for letters in ("x", "n"):
+        equation = f'<m:oMath xmlns:m="{MATH}">{text(letters)}</m:oMath>'
+        paragraph._p.append(parse_xml(equation))
+    output = io.BytesIO()
+    document.save(output)
+    assert read(output.getvalue()) == "$x$ $n$"
 
 
 def test_equation_on_lines_of_its_own_is_a_formula() -> None:
