@@ -83,7 +83,12 @@ def read_layout(data: bytes, name: str) -> Layout:
     ranges = inner_lines([[line.text for line in page] for page in pages])
     pages = [
         with_scales(
-            with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
+            with_tables(
+                lines[first:last],
+                geometry.words[first:last],
+                geometry.labels[first:last],
+                geometry.grids,
+            )
             if geometry
             else lines[first:last]
         )

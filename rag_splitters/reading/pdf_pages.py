@@ -34,9 +34,16 @@ _REACH = 200  # characters within which the next line is searched for
 
 
 class Geometry(NamedTuple):
-    """Where the words of each line of a page stand, and the grids that are drawn on it."""
+    """Where the words of each line of a page stand, and the grids that are drawn on it.
+
+    Parameters:
+        words: the words of each line that may be a row; of another line, all its text as one.
+        labels: the words of each line that may be a row or stands above one.
+        grids: the grids.
+    """
 
     words: list[list[Word]]
+    labels: list[list[Word]]
     grids: list[Grid]
 
 
@@ -62,12 +69,17 @@ def _geometry(lines: Sequence[Line], letters: _Letters) -> Geometry | None:
         return None
     rows += [(grid.bands[0], grid.bands[-1]) for grid in grids]
     heights = {each for low, high in rows for each in range(int(low) - 1, int(high) + 1)}
-    words: list[list[Word]] = []
-    for line in lines:
-        font = line.font
-        is_row = font and int(font.baseline) in heights and (grids or not font.is_fixed)
-        words.append(list(letters.words(line, _WORD if is_row else _ALL)))
-    return Geometry(words, grids)
+    are_rows = [
+        line.font is not None
+        and int(line.font.baseline) in heights
+        and (bool(grids) or not line.font.is_fixed)
+        for line in lines
+    ]
+    words, labels = list[list[Word]](), list[list[Word]]()
+    for line, is_row, is_above in zip(lines, are_rows, [*are_rows[1:], False], strict=True):
+        labels.append(list(letters.words(line, _WORD)) if is_row or is_above else [])
+        words.append(labels[-1] if is_row else list(letters.words(line, _ALL)))
+    return Geometry(words, labels, grids)
 
 
 class _Letters:

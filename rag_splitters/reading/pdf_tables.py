@@ -107,7 +107,10 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
 
 
 def with_tables(
-    lines: Sequence[Line], words: Sequence[Sequence[Word]], grids: Sequence[Grid]
+    lines: Sequence[Line],
+    words: Sequence[Sequence[Word]],
+    labels: Sequence[Sequence[Word]],
+    grids: Sequence[Grid],
 ) -> list[Line]:
     """Return the lines of a page, with its tables written in Markdown.
 
@@ -118,12 +121,14 @@ def with_tables(
     Parameters:
         lines: the lines.
         words: the words of each line; none for a line that is certainly no row.
+        labels: the words of each line that may have the labels of the columns below it.
         grids: the grids that are drawn on the page.
     """
     inside = (_in_grid(lines, words, grid) for grid in grids)
     tables = [table for table in inside if table and len(table.rows) > 1]
     in_grid = {number for table in tables for number in table.lines}
-    tables += _tables_of_gaps(lines, words, in_grid)
+    found = _tables_of_gaps(lines, words, in_grid)
+    tables += [_with_header(table, lines, labels) for table in found]
     if not tables:
         return list(lines)
     starts = {min(table.lines): table for table in tables}
@@ -359,6 +364,37 @@ def _tables_of_gaps(
             run = []
         if run or len(cells) > 1:
             run.append(cells)
+
+
+def _with_header(table: _Table, lines: Sequence[Line], labels: Sequence[Sequence[Word]]) -> _Table:
+    """Return a table of numbers with the line above it, if that has a label for each column.
+
+    Labels that are wider than their columns have only a small gap between them.
+    """
+    first = min(table.lines)
+    number = first - 1
+    pieces = [piece for cell in table.rows[0] for piece in cell]
+    has_label = not all(_NUMBER.match(_text(piece, lines)) for piece in pieces)
+    if has_label or number < 0 or not labels[number]:
+        return table
+    font, below = lines[number].font, lines[first].font
+    if font is None or below is None or font.baseline - below.baseline > _ROW_HEIGHT * font.size:
+        return table
+    columns = list(zip(*table.rows, strict=True))
+    edges = [max(piece.right for cell in column for piece in cell) for column in columns[:-1]]
+    header: _Row = [[] for _ in columns]
+    for word in labels[number]:
+        cell = header[bisect_right(edges, word.left)]
+        if cell:
+            cell[0] = cell[0]._replace(end=word.end, right=word.right)
+        else:
+            cell.append(_Piece(number, *word))
+    are_apart = all(
+        after.left - before.right >= _RIVER * font.size
+        for before, after in pairwise(chain.from_iterable(header))
+    )
+    is_header = all(header) and are_apart
+    return _Table({number, *table.lines}, [header, *table.rows]) if is_header else table
 
 
 def _split(number: int, line: Line, words: Sequence[Word]) -> list[_Piece]:

@@ -346,3 +346,26 @@ def test_labels_and_values_of_a_form_are_rows() -> None:
         "| Order | RO-2022 | none |\n"
         "| Pots | - blue pots - white pots - green pots | - lamps - oil - wicks |\n"
     ) in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "has_header"),
+    [
+        (("Year", "Blue teapots sold"), True),
+        (("Year of the count", ""), False),
+        (("Of all pots these were sold:", ""), False),
+    ],
+)
+def test_labels_above_numbers_are_the_header(labels: Sequence[str], has_header: bool) -> None:
+    output = io.BytesIO()
+    canvas = Canvas(output)
+    canvas.setFont("Helvetica", 10)
+    canvas.drawString(60, 780, labels[0])
+    canvas.drawRightString(170, 780, labels[1])
+    for number, row in enumerate([("2019", "120"), ("2020", "105"), ("2021", "150")], 1):
+        canvas.drawString(60, 780 - 14 * number, row[0])
+        canvas.drawRightString(170, 780 - 14 * number, row[1])
+    canvas.save()
+    header = f"| {' | '.join(labels)} |\n| --- | --- |\n| 2019 | 120 |"
+    first = header if has_header else f"{labels[0]}\n\n| 2019 | 120 |\n| --- | --- |"
+    assert text_of(output.getvalue()).strip().startswith(first)
