@@ -14,7 +14,7 @@ from rag_splitters.reading.archives import attribute, local_name, parse_part
 
 _PART = "word/document.xml"
 _PLACE = "\ue000{}\ue000"
-_PLACES = re.compile(_PLACE.format(r"(\d+)"))
+_PLACES = re.compile(_PLACE.format("([0-9]{1,9})"))
 _ACCENTS = {"\u0302": "hat", "\u0305": "bar", "\u20d7": "vec", "\u0307": "dot", "\u0303": "tilde"}
 _FORMS = {
     "f": r"\frac{%(num)s}{%(den)s}",
@@ -53,7 +53,8 @@ def take_equations(data: bytes) -> tuple[bytes, list[str]]:
 
 def put_equations(text: str, equations: list[str]) -> str:
     """Replace the marks in a text by the equations."""
-    return _PLACES.sub(lambda match: equations[int(match[1])], text) if equations else text
+    by_mark = {_PLACE.format(number): each for number, each in enumerate(equations)}
+    return _PLACES.sub(lambda match: by_mark.get(match[0], match[0]), text)
 
 
 def _replace(root: ElementTree.Element) -> Iterator[str]:
@@ -92,7 +93,8 @@ def _latex(element: ElementTree.Element) -> str:
     if name in _FORMS:
         return _EMPTY.sub("", _FORMS[name] % (texts | {"chr": _property(element, "chr", "∫")}))
     if name == "acc":
-        return rf"\{_ACCENTS.get(_property(element, 'chr', ''), 'hat')}{{{texts['e']}}}"
+        mark = _property(element, "chr", "\u0302")
+        return rf"\{_ACCENTS[mark]}{{{texts['e']}}}" if mark in _ACCENTS else texts["e"] + mark
     if name == "bar":
         side = "over" if _property(element, "pos", "bot") == "top" else "under"
         return rf"\{side}line{{{texts['e']}}}"

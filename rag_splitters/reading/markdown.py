@@ -1,4 +1,4 @@
-"""Writes Markdown for Word documents, presentations and workbooks."""
+"""Markdown for what is read from documents, and what a cell of a table holds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 _MARKUP = re.compile(
     r"^([ \t]*)(#{1,6}(?=\s|\Z)|>|`{3}|~{3}|[-+*](?=\s)|\d+(?=[.)]\s))", re.MULTILINE
 )
+
+NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[-\d.,:/ E]*\s?[%$€£]?\)?\Z")
+"""Pattern of a cell with a number, an amount, a date or a time, and no words."""
 
 
 def escape_markdown(text: str) -> str:

@@ -11,6 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from rag_splitters.reading.fonts import Line, Part
+from rag_splitters.reading.markdown import NUMBER
 from rag_splitters.reading.typesetting import DIVISION
 from rag_splitters.text.lines import MARK
 
@@ -29,7 +30,6 @@ _LONGEST_PARAGRAPH = 250  # characters: cells of a grid that are longer are boxe
 _FILLED = 0.9  # of the width of a cell: a line that is as long was broken for want of room
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
 _BARS = re.compile(r"[^|]+|\|")
-_NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[\d.,:/ ]*\s?[%$€£]?\)?\Z")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
 _SECTION = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3})*\.?\Z")
 _LEADER = re.compile(r"(?:\. ?){4}")  # of a line of contents
@@ -127,8 +127,10 @@ def with_tables(
     inside = (_in_grid(lines, words, grid) for grid in grids)
     tables = [table for table in inside if table and len(table.rows) > 1]
     in_grid = {number for table in tables for number in table.lines}
-    found = _tables_of_gaps(lines, words, in_grid)
-    tables += [_with_header(table, lines, labels) for table in found]
+    gap_tables = list(_tables_of_gaps(lines, words, in_grid))
+    rows = in_grid.union(*(table.lines for table in gap_tables))
+    others = [() if number in rows else each for number, each in enumerate(labels)]
+    tables += [_with_header(table, lines, others) for table in gap_tables]
     if not tables:
         return list(lines)
     starts = {min(table.lines): table for table in tables}
@@ -292,7 +294,7 @@ def _starts_of_numbers(row: _Row, lines: Sequence[Line]) -> list[int]:
     top = max((_height(cell[0], lines) for cell in row if cell), default=0)
     for cell in row:
         heights = [_height(piece, lines) for piece in cell]
-        are_numbers = all(_NUMBER.match(_text(piece, lines)) for piece in cell)
+        are_numbers = all(NUMBER.match(_text(piece, lines)) for piece in cell)
         if len(set(heights)) > 1 and are_numbers and top - heights[0] <= 1:
             rows = _rows_from(row, heights, lines)
             if all(sum(map(bool, each)) > 1 for each in rows):
@@ -374,11 +376,13 @@ def _with_header(table: _Table, lines: Sequence[Line], labels: Sequence[Sequence
     first = min(table.lines)
     number = first - 1
     pieces = [piece for cell in table.rows[0] for piece in cell]
-    has_label = not all(_NUMBER.match(_text(piece, lines)) for piece in pieces)
+    has_label = not all(NUMBER.match(_text(piece, lines)) for piece in pieces)
     if has_label or number < 0 or not labels[number]:
         return table
     font, below = lines[number].font, lines[first].font
-    if font is None or below is None or font.baseline - below.baseline > _ROW_HEIGHT * font.size:
+    if font is None or below is None:
+        return table
+    if not 0 < font.baseline - below.baseline <= _ROW_HEIGHT * font.size:
         return table
     columns = list(zip(*table.rows, strict=True))
     edges = [max(piece.right for cell in column for piece in cell) for column in columns[:-1]]
@@ -506,7 +510,7 @@ def _may_be_table(columns: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:
-    return 2 * sum(map(bool, map(_NUMBER.match, cells))) > len(cells)
+    return 2 * sum(map(bool, map(NUMBER.match, cells))) > len(cells)
 
 
 def _count_pages(cells: Sequence[str]) -> bool:

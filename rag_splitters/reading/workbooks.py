@@ -18,15 +18,14 @@ from rag_splitters.reading.archives import (
     named_elements,
     parse_part,
 )
-from rag_splitters.reading.markdown import escape_markdown, markdown_table
+from rag_splitters.reading.markdown import NUMBER, escape_markdown, markdown_table
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
-_NUMBER = re.compile(r"[-+]?\d[\d.,:%/E -]*\Z")  # or a date
-_LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{_NUMBER.pattern})")
+_LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
 _Rows = list[list[str]]
 _FIRST_DAY = datetime(1899, 12, 30)
 
@@ -108,8 +107,10 @@ class _Workbook:
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
         if kind == "n" and value:
-            with suppress(ValueError, OverflowError, IndexError):
-                return _number(value, *self.formats[int(cell.get("s", "0"))])
+            style = int(cell.get("s", "0"))
+            number, code = self.formats[style] if style < len(self.formats) else (0, "")
+            with suppress(ValueError, OverflowError):
+                return _number(value, number, code)
         return value
 
 
@@ -153,7 +154,7 @@ def _has_header(rows: _Rows) -> bool:
     count = _count_labels(rows)
     labels = _used(rows[count - 1 : count])
     below = ([row[n] for row in rows[count:] if n < len(row) and row[n]] for n in labels)
-    return len(labels) > 1 and any(cells and all(map(_NUMBER.match, cells)) for cells in below)
+    return len(labels) > 1 and any(cells and all(map(NUMBER.match, cells)) for cells in below)
 
 
 def _count_labels(rows: _Rows) -> int:

@@ -80,6 +80,8 @@ X, N, TWO = text("x"), text("n"), text("2")
         ),
         (f"<m:acc><m:e>{X}</m:e></m:acc>", r"\hat{x}"),
         (f'<m:acc><m:accPr><m:chr m:val="\u20d7"/></m:accPr><m:e>{X}</m:e></m:acc>', r"\vec{x}"),
+        (f'<m:acc><m:accPr><m:chr m:val="\u0323"/></m:accPr><m:e>{X}</m:e></m:acc>', "x\u0323"),
+        (text("\ue0007\ue000"), "\ue0007\ue000"),
         (f"<m:bar><m:e>{X}</m:e></m:bar>", r"\underline{x}"),
         (
             f'<m:bar><m:barPr><m:pos m:val="top"/></m:barPr><m:e>{X}</m:e></m:bar>',
