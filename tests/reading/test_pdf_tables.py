@@ -369,3 +369,13 @@ def test_labels_above_numbers_are_the_header(labels: Sequence[str], has_header: 
     header = f"| {' | '.join(labels)} |\n| --- | --- |\n| 2019 | 120 |"
     first = header if has_header else f"{labels[0]}\n\n| 2019 | 120 |\n| --- | --- |"
     assert text_of(output.getvalue()).strip().startswith(first)
+
+
+def test_last_row_of_another_table_is_no_header() -> None:
+    first = [(f"B-0{number}", f"{number}81", f"{number}99 pots") for number in (3, 1, 2)]
+    long = "000 " * 5
+    second = [(f"{number} {long}", "", f"{number} 100 000") for number in (9, 4, 8)]
+    text = text_of(page(*first, *second, places=(60, 150, 230)))
+    assert "| B-02 | 281 | 299 pots |" in text
+    assert f"| 9 {long}| 9 100 000 |\n| --- | --- |" in text
+    assert text.count("299 pots") == 1
