@@ -54,9 +54,9 @@ class TextKind(NamedTuple):
         aliases: other names of it, and the last parts of its MIME types without "x-".
         names: whole names of files, in lower case.
         interpreters: the programs that its first line may name after "#!".
-        shows: whether the beginning of a text shows that it is of this kind.
-        allows: whether a text may be of this kind if its name says so; a loader may have removed
-            the markup. None: always.
+        matches: whether the beginning of a text shows that it is of this kind.
+        is_possible: whether a text may be of this kind if its name says so; a loader may have
+            removed the markup. None: always.
         language: its name as a language of code or markup, or None.
         read: reads its texts without the markup, as the loaders and `AutoChunker` do, or None.
     """
@@ -66,8 +66,8 @@ class TextKind(NamedTuple):
     aliases: str = ""
     names: str = ""
     interpreters: str = ""
-    shows: _Test | None = None
-    allows: _Test | None = None
+    matches: _Test | None = None
+    is_possible: _Test | None = None
     language: str | None = None
     read: Callable[..., list[Reading]] | None = None
 
@@ -91,8 +91,8 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     beginning = _beginning(text)
     is_read = has_origin(metadata)
     for name in _declared(metadata or {}, beginning):
-        allows = KINDS[name].allows
-        if not (is_read and KINDS[name].read) and (allows is None or allows(beginning)):
+        is_possible = KINDS[name].is_possible
+        if not (is_read and KINDS[name].read) and (is_possible is None or is_possible(beginning)):
             return name
     kind = _by_content(beginning)
     return "text" if is_read and KINDS[kind].read else kind
@@ -237,7 +237,7 @@ def _by_content(text: str) -> str:
 
 def _first_match(kinds: Mapping[str, TextKind], text: str) -> str | None:
     """Return the first of these kinds whose test the text passes."""
-    return next((name for name, kind in kinds.items() if kind.shows and kind.shows(text)), None)
+    return next((name for name, kind in kinds.items() if kind.matches and kind.matches(text)), None)
 
 
 _SHEBANG = re.compile(r"#![ \t]*/(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*)?([a-zA-Z_+-]+)")
@@ -596,12 +596,12 @@ def _is_sql(text: str) -> bool:
 
 
 def _kind(
-    format: TextFormat, name: str, shows: _Test | None = None, allows: _Test | None = None
+    format: TextFormat, name: str, matches: _Test | None = None, is_possible: _Test | None = None
 ) -> TextKind:
     """Return the kind of texts in a language."""
     own = LANGUAGES[name]
     names = own.suffixes, own.aliases, own.names, own.interpreters
-    return TextKind(format, *names, shows, allows, name)
+    return TextKind(format, *names, matches, is_possible, name)
 
 
 _DATA: dict[str, TextKind] = {
@@ -609,16 +609,16 @@ _DATA: dict[str, TextKind] = {
         "subtitles",
         "srt vtt",
         "vtt subrip",
-        shows=begins_subtitles,
-        allows=lambda text: "-->" in text,
+        matches=begins_subtitles,
+        is_possible=lambda text: "-->" in text,
         read=lambda text, options, **_: [read_subtitles(text)],
     ),
     "notebook": TextKind(
         "code",
         "ipynb",
         "ipynb+json",
-        shows=_is_notebook,
-        allows=_is_notebook,
+        matches=_is_notebook,
+        is_possible=_is_notebook,
         language="json",
         read=lambda text, options, **_: [read_notebook(text, options)],
     ),
@@ -627,34 +627,34 @@ _DATA: dict[str, TextKind] = {
         "mail",
         "eml mbox",
         "mbox rfc822",
-        shows=begins_mail,
-        allows=may_be_mail,
+        matches=begins_mail,
+        is_possible=may_be_mail,
         read=read_mails,
     ),
     "man": TextKind(
-        "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
+        "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", matches=_is_man, is_possible=_is_man
     ),
     "asciidoc": TextKind(
         "asciidoc",
         "adoc asciidoc asc",
         "adoc",
-        shows=_is_asciidoc,
-        allows=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
+        matches=_is_asciidoc,
+        is_possible=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
     ),
-    "org": TextKind("org", "org", shows=_is_org, allows=ORG_HEADING.search),
-    "log": TextKind("log", "log", shows=_is_log),
+    "org": TextKind("org", "org", matches=_is_org, is_possible=ORG_HEADING.search),
+    "log": TextKind("log", "log", matches=_is_log),
     "csv": TextKind(
         "csv",
         "csv",
-        shows=lambda text: is_separated(text, ","),
-        allows=lambda text: may_be_separated(text, ",;"),
+        matches=lambda text: is_separated(text, ","),
+        is_possible=lambda text: may_be_separated(text, ",;"),
     ),
     "tsv": TextKind(
         "tsv",
         "tsv tab",
         "tab-separated-values",
-        shows=lambda text: is_separated(text, "\t"),
-        allows=lambda text: may_be_separated(text, "\t"),
+        matches=lambda text: is_separated(text, "\t"),
+        is_possible=lambda text: may_be_separated(text, "\t"),
     ),
 }
 
@@ -664,7 +664,7 @@ _CODE: dict[str, TextKind] = {
         for name in LANGUAGES
         if name not in ("json", "html", "latex", "rst", "markdown")
     },
-    "php": _kind("code", "php", allows=lambda text: "<?" in text or "$" in text),
+    "php": _kind("code", "php", is_possible=lambda text: "<?" in text or "$" in text),
     "sql": _kind("code", "sql", _is_sql),
     "yaml": _kind("code", "yaml", _is_yaml),
     "toml": _kind("code", "toml", lambda text: _has_tables(text) and not _BARE_VALUE.search(text)),
@@ -675,8 +675,8 @@ _MARKUP: dict[str, TextKind] = {
         "xml",
         "xml atom csproj dbk dita ditamap docbook opml plist rss svg wsdl xsd xsl xslt",
         "atom+xml docbook+xml rss+xml svg+xml",
-        shows=_is_xml,
-        allows=lambda text: text.lstrip()[:1] == "<",
+        matches=_is_xml,
+        is_possible=lambda text: text.lstrip()[:1] == "<",
     ),
     "html": _kind("html", "html", _is_html, _HTML_TAG.search),
     "latex": _kind("latex", "latex", _is_latex, lambda text: "\\" in text),
@@ -691,7 +691,7 @@ _MARKUP: dict[str, TextKind] = {
         names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env "
         ".gitignore .gitattributes .dockerignore .editorconfig",
         interpreters="make awk",
-        shows=_is_other_code,
+        matches=_is_other_code,
     ),
     "markdown": _kind("markdown", "markdown", _is_markdown),
     "text": TextKind("text", "mediawiki wiki", "txt plain console output"),
