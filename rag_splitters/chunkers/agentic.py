@@ -22,7 +22,7 @@ from rag_splitters.meaning.windows import (
     windows,
 )
 from rag_splitters.models import ModelError
-from rag_splitters.models.failures import Failure, settle
+from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.models.prompts import Form, Prompt, check_prompt
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import outline_of_part
@@ -71,7 +71,7 @@ class AgenticChunker(SizedChunker, AskingStrategy):
     The model sees the title and headings of the text, the maximum size, and the numbered sentences.
     It answers with numbers, so it can neither change nor lose a word, whatever the text says. A
     chunk that is larger than `chunk_size` is cut further, between sentences, then words. Use it if
-    better borders are worth a model call per 100 sentences.
+    better boundaries are worth a model call per 100 sentences.
 
     A text of more than `window` sentences is shown in windows that overlap by a tenth; the earlier
     window decides about the first half of an overlap, the later one about the second half. The
@@ -91,7 +91,7 @@ class AgenticChunker(SizedChunker, AskingStrategy):
     stable name.
 
     Source: Duarte et al. (2024), LumberChunker: Long-Form Narrative Document Segmentation, where a
-    model also answers with borders instead of text.
+    model also answers with boundaries instead of text.
 
     >>> chunker = AgenticChunker(llm=lambda prompt: "1, 3")
     >>> [chunk.text for chunk in chunker.chunk("Tea is hot. I like it. Rain fell. It was cold.")]
@@ -140,7 +140,7 @@ class AgenticChunker(SizedChunker, AskingStrategy):
             for question, spans in zip(failed, plans, strict=True):
                 question.take_fallback(spans)
         results = [self._spans(text) for text in texts]
-        return settle(type(self), self.on_error, sources, failures, results)
+        return apply_on_error(type(self), self.on_error, sources, failures, results)
 
     def _prompts(self, questions: Sequence[_Question]) -> list[Prompt]:
         """Return the prompts for the windows of one text."""
@@ -183,7 +183,7 @@ class AgenticChunker(SizedChunker, AskingStrategy):
 
 @dataclass(slots=True)
 class _Text:
-    """A text, its sentences, and the borders so far."""
+    """A text, its sentences, and the boundaries so far."""
 
     index: int
     source: Source

@@ -26,7 +26,7 @@ from rag_splitters.models import Llm, ModelError
 from rag_splitters.models.asking import check_whole
 from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, describe_model
-from rag_splitters.models.failures import settle
+from rag_splitters.models.failures import apply_on_error
 from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
 
@@ -141,7 +141,7 @@ class ContextualChunker(AskingStrategy):
             ]
             for source, spans in zip(sources, inner, strict=True)
         ]
-        return settle(type(self), self.on_error, sources, situations.failures(), results)
+        return apply_on_error(type(self), self.on_error, sources, situations.failures(), results)
 
     async def _find_contexts(self, situations: Situations) -> None:
         """Get the contexts from the cache, and from the model those that are not there."""

@@ -17,7 +17,7 @@ from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.embedder import Row, TextPosition, is_vector, rows_of
-from rag_splitters.models.failures import Failure, settle
+from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
@@ -112,7 +112,7 @@ class EmbeddingSizes(MergingChunker):
             plans = await self.on_error.plan([sources[index] for index in failed])
             for index, spans in zip(failed, plans, strict=True):
                 results[index] = self._fallback(sources[index].text, units[index][0], spans)
-        return settle(type(self), self.on_error, sources, failures, results)
+        return apply_on_error(type(self), self.on_error, sources, failures, results)
 
     def _semantic(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
         """Return chunks that begin at the breaks that the vectors show."""

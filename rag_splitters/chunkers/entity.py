@@ -79,12 +79,12 @@ class EntityChunker(MergingChunker):
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
         rows = _rows(text, mentions, cuts)
-        structure = Structure(text, required=_borders(rows, cuts, self.max_gap), sentences=cuts)
+        structure = Structure(text, required=_boundaries(rows, cuts, self.max_gap), sentences=cuts)
         fits = structure.measure(self.sizes).fits
         whole = _whole_mentions(text, mentions)
         fitting = Unbreakable(each for each in whole if fits(*each, self.chunk_size))
         structure.unbreakable = lambda: [*_around_mentions(text, fitting), *fitting]
-        levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
+        levels = (positions(_boundaries(rows, cuts, 1)), positions(cuts), words(text))
         structure.levels = [fitting.guard(level) for level in levels]
         spans = pack(structure, self.sizes)
         return [_with_entities(text, span, mentions) for span in spans]
@@ -119,7 +119,7 @@ def _rows(text: str, mentions: Iterable[Mention], cuts: Sequence[int]) -> list[t
     return rows
 
 
-def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int) -> list[int]:
+def _boundaries(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int) -> list[int]:
     """Return the cuts before sentences that mention entities, if no chain crosses them."""
     last_of: dict[Any, int] = {}
     crossed = [0] * (len(cuts) + 2)  # chains that begin at a sentence, less those that end
@@ -129,13 +129,13 @@ def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int)
             crossed[before + 1] += 1
             crossed[sentence + 1] -= 1
         last_of[entity] = sentence
-    borders, chains, first = [], 0, 0
+    boundaries, chains, first = [], 0, 0
     for sentence in sorted({sentence for sentence, _ in rows}):
         chains += sum(crossed[first : sentence + 1])
         first = sentence + 1
         if not chains and sentence and sentence != rows[0][0]:
-            borders.append(cuts[sentence - 1])
-    return borders
+            boundaries.append(cuts[sentence - 1])
+    return boundaries
 
 
 def _around_mentions(text: str, mentions: Unbreakable) -> Iterator[tuple[int, int]]:

@@ -139,22 +139,22 @@ class HierarchicalChunker(SizedChunker):
     def _tree(self, document: Document) -> list[Span]:
         """Cut a document into a tree, without leaves that hold no text."""
         text, blocks = document.text, document.blocks
-        outer, borders = [], []
+        outer, boundaries = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
             measure = sizer(self.length_function)(text)
             starts = merged_units(text, blocks, measure, self.chunk_size)
-            borders = [line_start(text, begin) for begin in starts]
+            boundaries = [line_start(text, begin) for begin in starts]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
             sizes = Sizes(size, 0, self.length_function)
-            pieces = pack_blocks(text, blocks, sizes, required=list(filter(None, borders)))
+            pieces = pack_blocks(text, blocks, sizes, required=list(filter(None, boundaries)))
             outer += [Node(piece.start, piece.end, level) for piece in pieces]
-            borders = [piece.start for piece in pieces]
+            boundaries = [piece.start for piece in pieces]
         leaves = pack_blocks(
             text,
             blocks,
             self.sizes,
-            required=list(filter(None, borders)),
+            required=list(filter(None, boundaries)),
             without_overlap_at=sorted(node.start for node in outer) if self.emit == "all" else (),
         )
         leaves = list(filter(document.holds_text, leaves))

@@ -20,9 +20,9 @@ from rag_splitters.span import Source, Span
 class HybridChunker(Chunker):
     """Chains strategies: each one cuts what the previous one left too big.
 
-    Use it to limit the size of a strategy that has no limit, or to cut inside fixed borders: pages
-    first, then sentences. All positions refer to the source, and the metadata of all stages is
-    kept; if two stages set the same key, the later one wins. For titles, wrap it:
+    Use it to limit the size of a strategy that has no limit, or to cut inside fixed boundaries:
+    pages first, then sentences. All positions refer to the source, and the metadata of all stages
+    is kept; if two stages set the same key, the later one wins. For titles, wrap it:
     `TitledChunker(chunker=HybridChunker(...))`; as a stage, `TitledChunker` would see only parts of
     the document. If a stage rewrites a chunk, the pieces that the next stage cuts it into get the
     position of the whole chunk.

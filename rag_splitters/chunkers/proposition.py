@@ -16,7 +16,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.windows import sentence_prompts
 from rag_splitters.models import ModelError
-from rag_splitters.models.failures import settle
+from rag_splitters.models.failures import apply_on_error
 from rag_splitters.models.prompts import Form, check_prompt
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
@@ -143,7 +143,7 @@ class PropositionChunker(SizedChunker, AskingStrategy):
             ]
             for source, own in zip(sources, passages, strict=True)
         ]
-        return settle(type(self), self.on_error, sources, failures, results)
+        return apply_on_error(type(self), self.on_error, sources, failures, results)
 
     def _passages(self, text: str) -> list[Passage]:
         """Cut a text into passages, each with its sentences."""

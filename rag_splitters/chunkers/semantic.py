@@ -44,7 +44,7 @@ class SemanticChunker(EmbeddingSizes):
 
     Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
     `SemanticChunker`, which is based on it. LangChain's has no maximum size, and compares groups
-    that share sentences; groups that share none show a border more clearly, at the same cost.
+    that share sentences; groups that share none show a boundary more clearly, at the same cost.
 
     Raises ValueError if both `breakpoint_threshold_amount` and `number_of_chunks` are given or the
     amount is out of range, and ModelError if the model fails or answers with anything but vectors.

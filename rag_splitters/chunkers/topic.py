@@ -31,7 +31,7 @@ class TopicChunker(MergingChunker):
 
     With "nmf", sentences are TF-IDF vectors, non-negative matrix factorisation finds the topics,
     and dynamic programming finds the partition into contiguous segments with the least variance,
-    with a penalty for each border. With "lda", latent Dirichlet allocation over each sentence and
+    with a penalty for each boundary. With "lda", latent Dirichlet allocation over each sentence and
     its neighbours replaces the first two steps. Inside a segment whole sentences are packed up to
     `chunk_size`. A text of fewer than three sentences, or without words, is packed without a model.
     A code fence, a table row, a list item or a quotation counts as one sentence, and is not cut if
@@ -79,24 +79,24 @@ class TopicChunker(MergingChunker):
             n_topics=None if self.n_topics == "auto" else self.n_topics,
             random_state=self.random_state,
         )
-        borders = [starts[segment.first] for segment in segments]
+        boundaries = [starts[segment.first] for segment in segments]
         structure.levels = (positions(cuts), words(text))
-        structure.required = borders[1:]
+        structure.required = boundaries[1:]
         if self.overlap:
             structure.sentences = own_cuts(self.segmenter, text)
         spans = pack(structure, self.sizes)
-        return _with_topics(spans, borders, segments) if segments else spans
+        return _with_topics(spans, boundaries, segments) if segments else spans
 
 
 def _with_topics(
-    spans: Sequence[Span], borders: Sequence[int], segments: Sequence[Segment]
+    spans: Sequence[Span], boundaries: Sequence[int], segments: Sequence[Segment]
 ) -> list[Span]:
     """Add to each span the topic that most of its new text belongs to."""
     results = []
     for span in spans:
         start = span.own
-        first, last = bisect_right(borders, start) - 1, bisect_right(borders, span.end - 1)
-        edges = [start, *borders[first + 1 : last], span.end]
+        first, last = bisect_right(boundaries, start) - 1, bisect_right(boundaries, span.end - 1)
+        edges = [start, *boundaries[first + 1 : last], span.end]
         shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
         metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}

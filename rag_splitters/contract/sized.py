@@ -117,9 +117,9 @@ def _plan_with_room(plan: Any) -> Any:
             plans: list[list[Span]] = await plan(self, sources)
             return plans
         prefixes = dict.fromkeys(source.prefix for source in sources)
-        narrowed = {each: self.with_room_for(each) if each else self for each in prefixes}
+        chunkers = {each: self.with_room_for(each) if each else self for each in prefixes}
         bare = [replace(source, prefix="") for source in sources]
-        return await plan_each([narrowed[source.prefix] for source in sources], bare)
+        return await plan_each([chunkers[source.prefix] for source in sources], bare)
 
     with_room.makes_room = True  # type: ignore[attr-defined]
     return with_room

@@ -161,7 +161,7 @@ def _new_node(**shared: str) -> Callable[[Mapping[str, Any]], TextNode]:
     return copies_of(TextNode(**shared), _OWN)
 
 
-def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
+def link_nodes(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
     """Link the chunks of a tree to parents and children and, on request, to neighbours."""
     if len(chunks) < 2:
         return
@@ -174,10 +174,10 @@ def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: b
     for index, relations in children.items():
         chunks[index].relationships[NodeRelationship.CHILD] = relations
     if include_neighbours:
-        _tie_neighbours(chunks, spans, related)
+        _link_neighbours(chunks, spans, related)
 
 
-def _tie_neighbours(
+def _link_neighbours(
     chunks: Sequence[TextNode],
     spans: Sequence[Span],
     related: Callable[[int], RelatedNodeInfo],

@@ -30,9 +30,9 @@ from rag_splitters.llama_index.nodes import (
     check_node,
     chunk_nodes,
     holds_more_than_text,
+    link_nodes,
     metadata_text,
     text_of,
-    tie,
 )
 from rag_splitters.llama_index.options import our_parameters
 from rag_splitters.models.calling import showing
@@ -285,7 +285,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                 new_id = identities.ids_of(source.text, source.metadata, source.id).of
                 ids = [new_id(*chunk_key(span, index)) for index, span in enumerate(spans)]
             chunks = chunk_nodes(node, source.text, spans, ids, self.include_metadata)
-            tie(chunks, spans, self.include_prev_next_rel)
+            link_nodes(chunks, spans, self.include_prev_next_rel)
             assembled += chunks
         return assembled
 

@@ -24,7 +24,7 @@ def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:
-    """Return the cosine distance between the units before and after each border of two units.
+    """Return the cosine distance between the units before and after each boundary of two units.
 
     It is rounded to six decimals, because the rest is noise from the transport of the vectors
     (32-bit floats, or decimals in JSON).
@@ -32,8 +32,8 @@ def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.flo
     Parameters:
         vectors: one for each unit, embedded together with `reach` units on each side.
         reach: number of units on each side of a unit that its vector covers. The vectors that are
-            compared are so far from the border that they share no unit; at the ends of the text, as
-            far as possible.
+            compared are so far from the boundary that they share no unit; at the ends of the text,
+            as far as possible.
     """
     import numpy as np
 

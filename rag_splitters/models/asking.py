@@ -133,14 +133,14 @@ async def ask_each(
         first.setdefault(key, index)
     questions = [_Question(index, prompts[index], key, read) for key, index in first.items()]
 
-    async def settle(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
-        return await _settle(questions, model, schema, max_retries, cache)
+    async def answer_all(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
+        return await _answer_all(questions, model, schema, max_retries, cache)
 
     answers = await Batch(
         (ask_each, id(model.model), model.max_concurrency, schema, max_retries, id(cache)),
         questions,
-        lambda questions: run(settle(questions)),
-        lambda questions: arun(settle(questions)),
+        lambda questions: run(answer_all(questions)),
+        lambda questions: arun(answer_all(questions)),
     )
     answer_of = dict(zip(first, answers, strict=True))
     return [_result(read, index, answer_of[key]) for index, key in enumerate(keys)]
@@ -180,7 +180,7 @@ class _Question:
         return ModelError(message, model=model.description, index=self.index, answered=True)
 
 
-async def _settle(
+async def _answer_all(
     questions: Sequence[_Question],
     model: ChatModel,
     schema: type[BaseModel] | None,
@@ -203,7 +203,7 @@ async def _settle(
         return [answer for answer in answers if answer is not None]
     asking = Asking(model, schema)
 
-    async def settle(number: int) -> str | BaseModel | ModelError:
+    async def answer_one(number: int) -> str | BaseModel | ModelError:
         question, attempts = questions[number], max_retries + 1
         prompt = question.prompt
         while True:
@@ -221,10 +221,10 @@ async def _settle(
             prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
 
     try:
-        settled = await for_each(settle, missing, model.max_concurrency or 1)
+        received = await for_each(answer_one, missing, model.max_concurrency or 1)
     finally:
         memory.expect([questions[number].key for number in missing])
-    for number, answer in zip(missing, settled, strict=True):
+    for number, answer in zip(missing, received, strict=True):
         answers[number] = answer
     return [answer for answer in answers if answer is not None]
 

@@ -44,7 +44,7 @@ def collect_failures() -> Iterator[list[ModelError]]:
         _failures.reset(token)
 
 
-def settle(
+def apply_on_error(
     chunker: type,
     on_error: object,
     sources: Sequence[Source],

@@ -258,7 +258,7 @@ class ChromaChildren(ChildStore):
         rows = await self._call(self._collection.get, include=[], **self._where)
         return list(rows["ids"])
 
-    def narrowed(self, conditions: Mapping[str, Any]) -> ChromaChildren:
+    def with_filter(self, conditions: Mapping[str, Any]) -> ChromaChildren:
         parts = [{key: value} for key, value in conditions.items()]
         if not all(map(can_evaluate, parts)):
             raise InputError(

@@ -321,7 +321,7 @@ class ParentChildIndex(Generic[A, D]):
         """
         stores = self._stores(filters)
         if conditions:
-            stores = replace(stores, children=stores.children.narrowed(conditions))
+            stores = replace(stores, children=stores.children.with_filter(conditions))
         await check_identity(stores)
         await check_filter(stores, self.shared.searchable)
         if query.search_type == "hybrid" and stores.keywords is not None:

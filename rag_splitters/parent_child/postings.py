@@ -82,7 +82,7 @@ class Corpus:
     """Whether the child before it is one of the same document."""
     neighbours: Sequence[_Neighbours]
     """The children around each one whose terms count for it, the nearest first."""
-    damping: NDArray[np.float64]
+    length_norm: NDArray[np.float64]
     """Added to a term's frequency in the denominator of BM25; greater for longer children."""
     count: int
     """How many children are present."""
@@ -109,8 +109,8 @@ class Corpus:
             totals[: -each.step] += lengths[each.step :] * each.before[each.step :]
         count = int(np.count_nonzero(is_present))
         mean = float(totals[is_present].sum()) / count if count else 0.0
-        damping = _K1 * (1 - _B + _B * totals / (mean or 1.0))
-        return cls(is_present, follows, neighbours, damping, count)
+        length_norm = _K1 * (1 - _B + _B * totals / (mean or 1.0))
+        return cls(is_present, follows, neighbours, length_norm, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def rank(
                 stays = is_match[numbers]
                 numbers, frequencies = numbers[stays], frequencies[stays]
         idf = math.log((corpus.count - count + 0.5) / (count + 0.5))
-        worth = frequencies * (_K1 + 1) / (frequencies + corpus.damping[numbers])
-        scores[numbers] += max(idf, _LEAST_IDF) * worth
+        weights = frequencies * (_K1 + 1) / (frequencies + corpus.length_norm[numbers])
+        scores[numbers] += max(idf, _LEAST_IDF) * weights
         terms.append((postings, count))
         if candidates is None:
             is_match[numbers] = True

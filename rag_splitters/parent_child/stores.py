@@ -175,7 +175,7 @@ class ChildStore(ABC):
             "which children the filter lets through"
         )
 
-    def narrowed(self, conditions: Mapping[str, Any]) -> ChildStore:
+    def with_filter(self, conditions: Mapping[str, Any]) -> ChildStore:
         """Return the same store for a query that also asks for this metadata, as Chroma filters."""
         raise InputError(
             "filters need Chroma here: for another vector store, set the filter on the retriever"

@@ -158,9 +158,9 @@ def _segments(
     if mark and (visible := _VISIBLE.search(text, start, end)):
         marked = (visible.start(), min(end, cluster_end(text, visible.start())))
     edges = {start, end, *marked, *(edge for _, each in ranges for edge in each)}
-    borders = sorted(edge for edge in edges if start <= edge <= end)
+    boundaries = sorted(edge for edge in edges if start <= edge <= end)
     segments = []
-    for low, high in pairwise(borders):
+    for low, high in pairwise(boundaries):
         classes = [name for name, (first, last) in ranges if first <= low and high <= last]
         label, colour = mark if mark and low == marked[0] else (None, "")
         if colour:

@@ -181,10 +181,10 @@ def pieces(text: str, chunks: Sequence[Chunk]) -> Iterator[Piece]:
     ends: dict[int, list[int]] = {}
     for number, (_, end) in enumerate(order):
         ends.setdefault(end, []).append(number)
-    borders = sorted({0, len(text), *ends, *(start for start, _ in order)})
+    boundaries = sorted({0, len(text), *ends, *(start for start, _ in order)})
     active: dict[int, tuple[int, ...]] = {}
     begun = 0
-    for start, end in pairwise(borders):
+    for start, end in pairwise(boundaries):
         for number in ends.get(start, ()):
             active.pop(number)
         before = begun

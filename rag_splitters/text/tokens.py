@@ -1,6 +1,6 @@
 """Lengths in tokens: tiktoken encodings and Hugging Face tokenizers, exact and in linear time.
 
-A text is cut into units at borders where token counts add up. The count of each unit is cached,
+A text is cut into units at boundaries where token counts add up. The count of each unit is cached,
 because words repeat, and then only the two edges of a part have to be encoded.
 """
 
@@ -23,7 +23,7 @@ from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
 from rag_splitters.text.surrogates import replace_surrogates, without_surrogates
 
 _BLOCK = 20_000
-"""Maximum number of characters without a border to pass to tiktoken, which overflows its stack on
+"""Maximum number of characters without a boundary to pass to tiktoken, which overflows its stack on
 very long white space and is superlinear on very long words."""
 
 _PART = 12_000  # characters to cut into words at once, so that they fit in the processor's cache
@@ -35,7 +35,7 @@ _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its chara
 
 # Every pattern that tiktoken ships begins a new piece at a single space between two other
 # characters, and at a CJK mark between two letters or digits, whatever stands further away.
-# So counts add up at these borders, in the whole text and in any part of it.
+# So counts add up at these boundaries, in the whole text and in any part of it.
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 _CJK_MARKS = "，。、；：！？"
 _BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
@@ -76,40 +76,44 @@ class _TiktokenMeasure(Measure):
     def __init__(self, text: str, counts: _Counts) -> None:
         super().__init__(text)
         self._counts = counts
-        self._borders, self._totals = counts.sums(text)
+        self._boundaries, self._totals = counts.sums(text)
 
     def length(self, start: int, end: int) -> int:
-        first = bisect_right(self._borders, start)
-        last = bisect_left(self._borders, end - 1) - 1
+        first = bisect_right(self._boundaries, start)
+        last = bisect_left(self._boundaries, end - 1) - 1
         count = self._counts.count
         if first > last:
             return count(self.text[start:end]) if end > start else 0
-        head = count(self.text[start : self._borders[first]])
-        tail = count(self.text[self._borders[last] : end])
+        head = count(self.text[start : self._boundaries[first]])
+        tail = count(self.text[self._boundaries[last] : end])
         return head + self._totals[last] - self._totals[first] + tail
 
     def furthest(self, start: int, size: int) -> int:
-        borders, totals, text_end = self._borders, self._totals, len(self.text)
-        first = bisect_right(borders, start)
-        if first >= len(borders):
+        boundaries, totals, text_end = self._boundaries, self._totals, len(self.text)
+        first = bisect_right(boundaries, start)
+        if first >= len(boundaries):
             return text_end
-        end, used = self._reach(start, borders[first], size)
-        if end < borders[first]:
+        end, used = self._reach(start, boundaries[first], size)
+        if end < boundaries[first]:
             return end
         last = bisect_right(totals, totals[first] + size - used, lo=first) - 1
-        if borders[last] >= text_end:
+        if boundaries[last] >= text_end:
             return text_end
-        border, budget = borders[last], size - used - (totals[last] - totals[first])
+        boundary, budget = boundaries[last], size - used - (totals[last] - totals[first])
         if budget == 0:
-            return border
-        end, _ = self._reach(border, borders[last + 1], budget)
+            return boundary
+        end, _ = self._reach(boundary, boundaries[last + 1], budget)
         # Leave a single space to what follows, unless it belongs to the cluster of a prefix mark.
-        return border if end <= border + 1 and boundary_before(self.text, border) == border else end
+        return (
+            boundary
+            if end <= boundary + 1 and boundary_before(self.text, boundary) == boundary
+            else end
+        )
 
     def earliest(self, end: int, size: int) -> int:
-        borders, totals = self._borders, self._totals
-        last = bisect_left(borders, end - 1) - 1
-        begin = borders[last] if last > 0 else 0
+        boundaries, totals = self._boundaries, self._totals
+        last = bisect_left(boundaries, end - 1) - 1
+        begin = boundaries[last] if last > 0 else 0
         # A token holds at most 128 characters: a longer tail cannot fit, and is not counted.
         tail = self.length(begin, end) if end - begin <= 128 * size + 128 else size + 1
         if last <= 0 or tail > size:
@@ -119,7 +123,7 @@ class _TiktokenMeasure(Measure):
         if first == 0:
             return 0
         room = size - tail - (totals[last] - totals[first])
-        stop, unit = borders[first], borders[first - 1]
+        stop, unit = boundaries[first], boundaries[first - 1]
         return unit + self._earliest_in(unit, stop, room) if room else stop
 
     def _earliest_in(self, start: int, end: int, size: int) -> int:
@@ -139,7 +143,7 @@ class _TiktokenMeasure(Measure):
                 break
             if start + len(part) >= stop:
                 return stop, len(tokens)
-            if span >= _BLOCK:  # a run without a border: continue after this block
+            if span >= _BLOCK:  # a run without a boundary: continue after this block
                 end, used = self._reach(start + len(part), stop, size - len(tokens))
                 return end, used + len(tokens)
             span *= 4
@@ -278,7 +282,7 @@ class _WordCounts:
 
 
 def _is_unit(word: str) -> bool:
-    """Whether a word is short, and the spaces around it are borders."""
+    """Whether a word is short, and the spaces around it are boundaries."""
     if len(word) >= _LONGEST_CACHED or " " in word:
         return False
     return word.isalnum() or (word != "" and word.strip() == word)
@@ -300,20 +304,20 @@ class _Counts:
         return sum(self._units[unit] & _TOKENS for unit in units)
 
     def sums(self, text: str) -> tuple[array[int], array[int]]:
-        """Return the borders of a text, from 0 to its end, and the tokens before each."""
+        """Return the boundaries of a text, from 0 to its end, and the tokens before each."""
         if len(text) <= _SHORT:
             return array("q", [0, len(text)]), array("q", [0, self.count(text)])
         values, start = list[Any](), 0
         while start < len(text) or not values:
-            border = _SINGLE_SPACE.search(text, start + _PART)
-            stop = border.start() if border else len(text)
+            boundary = _SINGLE_SPACE.search(text, start + _PART)
+            stop = boundary.start() if boundary else len(text)
             values.append(self._values(text[start:stop], start == 0))
             start = stop
         sums = np.cumsum(values[0] if len(values) == 1 else np.concatenate(values))
         return _from_zero(sums >> 32), _from_zero(sums & _TOKENS)
 
     def _values(self, part: str, is_first: bool) -> Any:
-        """Return the counts of a part's units; every part but the first begins at a border."""
+        """Return the counts of a part's units; every part but the first begins at a boundary."""
         if not part.isascii() and any(mark in part for mark in _CJK_MARKS):
             units = _BORDER.split(part)
             return np.fromiter(map(self._units.__getitem__, units), np.int64, len(units))
@@ -331,7 +335,7 @@ class _Counts:
 
 
 def _pieces(words: list[str], others: list[int]) -> list[tuple[int, int]]:
-    """Return first and last of the words around those at `others`, between borders."""
+    """Return first and last of the words around those at `others`, between boundaries."""
     pieces: list[tuple[int, int]] = []
     for at in others:
         first = at - 1 if at > 0 and not words[at][:1].strip() else at

@@ -1,4 +1,4 @@
-"""AgenticChunker: borders from a chat model, words from the source."""
+"""AgenticChunker: boundaries from a chat model, words from the source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."
 
 
 def every_third(prompt: str) -> str:
-    """A border at every third sentence."""
+    """A boundary at every third sentence."""
     return ", ".join(str(number) for number in range(1, len(sentences_in(prompt)) + 1, 3))
 
 
@@ -170,7 +170,7 @@ def test_failed_call_is_not_asked_again() -> None:
     assert len(llm.prompts) == 1
 
 
-def test_fallback_takes_the_borders_of_the_named_chunker() -> None:
+def test_fallback_takes_the_boundaries_of_the_named_chunker() -> None:
     llm = Function(cold_fails)
     fallback = SentenceChunker(chunk_size=25)
     chunker = AgenticChunker(llm=llm, on_error=fallback, max_retries=0)
@@ -189,7 +189,7 @@ def test_windows_are_joined_in_the_middle_of_their_overlaps() -> None:
     llm = Function(lambda p: ", ".join(str(n + 1) for n in range(len(sentences_in(p)))))
     assert len(pieces(AgenticChunker(llm=llm, window=20), text)) == 45
     assert len(llm.prompts) == len(windows(45, 20)) == 3
-    # And that none does: no border appears where one window ends and the next begins.
+    # And that none does: no boundary appears where one window ends and the next begins.
     assert len(pieces(AgenticChunker(llm=lambda prompt: "1", window=20), text)) == 1
 
 

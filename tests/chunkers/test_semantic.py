@@ -20,8 +20,8 @@ from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import marked_structure
-from tests.support.borders import CASES as BORDERS
-from tests.support.borders import subjects
+from tests.support.boundaries import CASES as BOUNDARIES
+from tests.support.boundaries import subjects
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.splitting import split_texts
 
@@ -29,7 +29,7 @@ KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, Cl
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-GLUED = BORDERS["returning"]
+GLUED = BOUNDARIES["returning"]
 TEXT = GLUED[0][0]
 
 

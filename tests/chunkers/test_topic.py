@@ -12,7 +12,7 @@ import pytest
 from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
 from rag_splitters.testing import check_chunker
-from tests.support.borders import CASES, ORDERS, cuts_of, errors, sentences, uneven
+from tests.support.boundaries import CASES, ORDERS, cuts_of, errors, sentences, uneven
 from tests.support.processes import run_python
 
 pytest.importorskip("sklearn")

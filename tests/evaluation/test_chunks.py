@@ -124,10 +124,10 @@ words = st.text("ab \n", min_size=1, max_size=30).filter(lambda text: text.strip
 def test_places_of_pieces_in_a_row_are_found_however_often_the_text_repeats(
     text: str, cuts: list[int], squeeze: bool
 ) -> None:
-    borders = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    boundaries = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     places = ChunkLocator(text)
     last = 0
-    for start, end in pairwise(borders):
+    for start, end in pairwise(boundaries):
         piece = text[start:end]
         if not piece.strip():
             continue

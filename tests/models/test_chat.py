@@ -25,7 +25,7 @@ from tests.support.openai_clients import azure_options, openai_options
 from tests.support.openai_server import OpenAIServer
 
 
-class Borders(BaseModel):
+class Boundaries(BaseModel):
     """What a structured answer looks like."""
 
     numbers: list[int]
@@ -96,15 +96,15 @@ def test_chat_model_answers_with_a_schema_by_the_models_own_means(
     model = chat_model(KINDS[kind]())
     assert model.is_structured == (kind in STRUCTURED)
     texts = [prompt.upper() for prompt in PROMPTS]
-    objects = [Borders(numbers=[len(prompt)]) for prompt in PROMPTS]
+    objects = [Boundaries(numbers=[len(prompt)]) for prompt in PROMPTS]
     wanted = objects if kind in STRUCTURED else texts
-    assert ask(model, PROMPTS, Borders, is_async) == wanted
+    assert ask(model, PROMPTS, Boundaries, is_async) == wanted
 
 
 def test_chat_model_gives_text_where_a_langchain_model_has_no_structured_output() -> None:
     model = chat_model(FakeListChatModel(responses=["1, 5"]))
     assert not model.is_structured
-    assert ask(model, ["x"], Borders) == ["1, 5"]
+    assert ask(model, ["x"], Boundaries) == ["1, 5"]
 
 
 @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ def test_openai_answers_with_a_schema(client: Any, is_async: bool, server: OpenA
     server.answer = lambda prompt: json.dumps({"numbers": [len(prompt)]})
     model = chat_model(client(server))
     assert model.is_structured
-    assert ask(model, ["ab"], Borders, is_async) == [Borders(numbers=[2])]
+    assert ask(model, ["ab"], Boundaries, is_async) == [Boundaries(numbers=[2])]
     assert server.requests[0]["body"]["response_format"]["type"] == "json_schema"

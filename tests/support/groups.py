@@ -18,7 +18,7 @@ GROUPS = {
     "cluster": r"distributed/test_(ray|spark|failures|index)\.py",
     "site": r"test_docs\.py::test_(page_is_accessible|site_builds)",
     "distributions": r"documentation/test_(typing|release)\.py",
-    "vectors": r"test_borders\.py.*minilm",
+    "vectors": r"test_boundaries\.py.*minilm",
     "writers": r"test_writers\.py",
 }
 """What they share, and the tests: a Ray cluster and a Spark session, the built site, the wheel, the

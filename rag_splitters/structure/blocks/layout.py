@@ -177,9 +177,9 @@ def _keep_with_next(blocks: Sequence[Block], kept: Unbreakable) -> Callable[[str
 
 
 def _indentation(
-    text: str, blocks: Sequence[Block], borders: Sequence[int]
+    text: str, blocks: Sequence[Block], boundaries: Sequence[int]
 ) -> Callable[[int], int]:
-    """Return the indentation of items and code, but not from before one of the sorted borders."""
+    """Return the indentation of items and code, from no further back than one of `boundaries`."""
     blocks = [block for block in blocks if block.kind in ("code", "list_item")]
     starts = [block.start for block in blocks]
 
@@ -189,8 +189,8 @@ def _indentation(
             return start
         if blocks[index].kind == "list_item" and not is_item(text[start : start + LONGEST_MARK]):
             return start
-        border = bisect_right(borders, start) - 1
-        return max(line_start(text, start), borders[border] if border >= 0 else 0)
+        boundary = bisect_right(boundaries, start) - 1
+        return max(line_start(text, start), boundaries[boundary] if boundary >= 0 else 0)
 
     return indentation
 
