@@ -525,12 +525,7 @@ def test_too_many_text_items_are_an_error(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contract, "MAX_ITEMS", 10)
-    values = ask(
-        client,
-        {"text": "No. " * 11},
-        {"text": "No. " * 10},
-        textSplitMode="sentences",
-    )
+    values = ask(client, {"text": "No. " * 11}, {"text": "No. " * 10}, textSplitMode="sentences")
     assert "more than 10 text items" in error_of(values[0])
     assert len(values[1]["data"]["textItems"]) == 10
 

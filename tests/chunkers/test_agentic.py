@@ -100,16 +100,9 @@ def test_numbers_are_read_tolerantly(answer: str, numbers: list[int]) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "I cannot help with that.",
-        "1-4, 5-9",
-        "1, -5",
-        "1.5, 3",
-        "1. 1\n2. 5\n3. 9",
-        "1) Tea 5) Rain",
-        "1 (tea), 5, 9",
-        "Sentence 1: tea. Sentence 5: rain.",
-        "1, 5 or else 1, 9",
-        "1, 5, 9. That makes 3 chunks.",
+        *("I cannot help with that.", "1-4, 5-9", "1, -5", "1.5, 3", "1. 1\n2. 5\n3. 9"),
+        *("1) Tea 5) Rain", "1 (tea), 5, 9", "Sentence 1: tea. Sentence 5: rain."),
+        *("1, 5 or else 1, 9", "1, 5, 9. That makes 3 chunks."),
     ],
 )
 def test_numbers_that_are_not_clear_are_refused(answer: str) -> None:

@@ -15,15 +15,7 @@ from rag_splitters import (
     TopicChunker,
 )
 from rag_splitters.models import HashingEmbeddings
-from tests.support.boundaries import (
-    CASES,
-    Case,
-    Cut,
-    Remembering,
-    cuts_of,
-    errors,
-    windows,
-)
+from tests.support.boundaries import CASES, Case, Cut, Remembering, cuts_of, errors, windows
 from tests.support.minilm import minilm
 
 OURS: dict[str, Callable[[Any], Cut]] = {

@@ -136,10 +136,7 @@ def test_lead_is_the_last_field_of_a_head() -> None:
 @pytest.mark.parametrize(
     "formula",
     [
-        "\\[\nx\n\\]",
-        "$$\nx\n$$",
-        "\\begin{align*}\nx\n\\end{align*}",
-        ".. math::\n\n   x",
+        *("\\[\nx\n\\]", "$$\nx\n$$", "\\begin{align*}\nx\n\\end{align*}", ".. math::\n\n   x"),
         "```math\nx\n```",
     ],
 )

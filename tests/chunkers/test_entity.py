@@ -96,18 +96,8 @@ def clusters(text: str) -> list[int]:
 def mentioned(draw: st.DrawFn) -> tuple[str, Answer]:
     """A text and mentions in it, between grapheme clusters; some overlap."""
     pieces = [
-        "word",
-        "x",
-        " ",
-        ". ",
-        "\n",
-        "New York",
-        "e\u0301",
-        "👍🏽",
-        "日本",
-        "The end. ",
-        "-",
-        "a b",
+        *("word", "x", " ", ". ", "\n", "New York", "e\u0301", "👍🏽", "日本", "The end. "),
+        *("-", "a b"),
     ]
     text = draw(st.lists(st.sampled_from(pieces) | st.sampled_from(HOSTILE_PIECES)).map("".join))
     edge = st.sampled_from(clusters(text))

@@ -28,11 +28,7 @@ from rag_splitters import (
 )
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, SemanticTextSplitter
-from rag_splitters.llama_index import (
-    ChunkerNodeParser,
-    RecursiveNodeParser,
-    SemanticNodeParser,
-)
+from rag_splitters.llama_index import ChunkerNodeParser, RecursiveNodeParser, SemanticNodeParser
 from rag_splitters.models import Embeddings, HashingEmbeddings, Llm, ask, embed
 from tests.support.splitting import asplit_texts, split_texts
 

@@ -122,14 +122,8 @@ def test_lines_are_read_tolerantly(answer: str, found: list[tuple[list[int], str
 @pytest.mark.parametrize(
     "answer",
     [
-        "Here are the propositions:\n1: Tea.",
-        "Tea is hot.",
-        "1:",
-        "4-3: Tea.",
-        "1-999999999: Tea.",
-        "1--3: Tea.",
-        "1: Tea is\nhot.",
-        "1: Tea.\nnone",
+        *("Here are the propositions:\n1: Tea.", "Tea is hot.", "1:", "4-3: Tea."),
+        *("1-999999999: Tea.", "1--3: Tea.", "1: Tea is\nhot.", "1: Tea.\nnone"),
     ],
 )
 def test_lines_that_are_not_clear_are_refused(answer: str) -> None:

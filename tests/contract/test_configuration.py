@@ -64,20 +64,10 @@ def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 PATHS = (
-    "os:system",
-    "os.system",
-    "builtins:exec",
-    "subprocess:check_call",
-    "antigravity:geohash",
-    "planted:bait",
-    "planted.bait",
-    "planted:Bait.__init__",
-    "planted",
-    "rag_splitters.models.named:load_function",
-    "rag_splitters.sqlite:Database",
-    "rag_splitters.contract.chunker:Chunker",
-    "rag_splitters:SizedChunker",
-    "",
+    *("os:system", "os.system", "builtins:exec", "subprocess:check_call", "antigravity:geohash"),
+    *("planted:bait", "planted.bait", "planted:Bait.__init__", "planted"),
+    *("rag_splitters.models.named:load_function", "rag_splitters.sqlite:Database"),
+    *("rag_splitters.contract.chunker:Chunker", "rag_splitters:SizedChunker", ""),
 )
 FUNCTIONS = [f"{kind}:{path}" for kind in ("function", "tokenizer", "recogniser") for path in PATHS]
 STRATEGIES = [*FUNCTIONS, *PATHS, "Chunker", "register", "__init__", "recursive:RecursiveChunker"]

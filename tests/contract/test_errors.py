@@ -365,10 +365,7 @@ READING: list[tuple[Callable[[], Any], str]] = [
     (lambda: rag_splitters.langchain.parent_document_retriever().add_documents, LANGCHAIN),
     (lambda: rag_splitters.langchain.parent_document_retriever().sync, LANGCHAIN),
     (lambda: RecursiveNodeParser().get_nodes_from_documents, LLAMA_INDEX),
-    (
-        lambda: RecursiveNodeParser().aget_nodes_from_documents,
-        LLAMA_INDEX,
-    ),
+    (lambda: RecursiveNodeParser().aget_nodes_from_documents, LLAMA_INDEX),
     (lambda: rag_splitters.llama_index.parent_document_retriever().add_documents, LLAMA_INDEX),
 ]
 

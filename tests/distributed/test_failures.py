@@ -190,10 +190,7 @@ class MortalModel:
     ("has_cache", "most"), [pytest.param(False, 4, marks=pytest.mark.nightly), (True, 1)]
 )
 def test_killed_worker_pays_its_own_batch_twice_at_most(
-    ray: Any,
-    tmp_path: Path,
-    has_cache: bool,
-    most: int,
+    ray: Any, tmp_path: Path, has_cache: bool, most: int
 ) -> None:
     """With a shared cache, only the prompt that was under way is asked again."""
     documents = [Given(f"d{number}", f"Text number {number} is here.") for number in range(40)]
@@ -212,8 +209,7 @@ def test_killed_worker_pays_its_own_batch_twice_at_most(
 
 
 def test_nothing_that_is_sent_to_the_workers_holds_the_key(
-    ray: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    ray: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import ray.cloudpickle
 

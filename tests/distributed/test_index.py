@@ -122,30 +122,20 @@ def check_refusals(index: Index, places: Callable[[str], Place]) -> None:
 
 
 @pytest.mark.nightly
-def test_ray_writes_what_one_process_writes(
-    ray: Any,
-    make_place: Callable[[str], Place],
-) -> None:
+def test_ray_writes_what_one_process_writes(ray: Any, make_place: Callable[[str], Place]) -> None:
     check_index(partial(index_with_ray, ray), make_place, survives=True)
 
 
 @pytest.mark.nightly
 def test_spark_writes_what_one_process_writes(
-    spark: Any,
-    make_place: Callable[[str], Place],
+    spark: Any, make_place: Callable[[str], Place]
 ) -> None:
     check_index(partial(index_with_spark, spark), make_place, survives=False)
 
 
-def test_ray_refuses_what_it_cannot_write(
-    ray: Any,
-    make_place: Callable[[str], Place],
-) -> None:
+def test_ray_refuses_what_it_cannot_write(ray: Any, make_place: Callable[[str], Place]) -> None:
     check_refusals(partial(index_with_ray, ray), make_place)
 
 
-def test_spark_refuses_what_it_cannot_write(
-    spark: Any,
-    make_place: Callable[[str], Place],
-) -> None:
+def test_spark_refuses_what_it_cannot_write(spark: Any, make_place: Callable[[str], Place]) -> None:
     check_refusals(partial(index_with_spark, spark), make_place)

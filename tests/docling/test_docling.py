@@ -31,9 +31,7 @@ from rag_splitters import (
     SentenceChunker,
     TableChunker,
 )
-from rag_splitters import (
-    HierarchicalChunker as OurHierarchicalChunker,
-)
+from rag_splitters import HierarchicalChunker as OurHierarchicalChunker
 from rag_splitters.docling import DoclingChunker, DoclingText, read_docling
 from rag_splitters.extras import install_command
 from rag_splitters.langchain import AutoTextSplitter, SentenceTextSplitter

@@ -19,11 +19,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from pydantic import SecretStr
 
 import rag_splitters
-from rag_splitters import (
-    AgenticChunker,
-    RecursiveChunker,
-    SemanticChunker,
-)
+from rag_splitters import AgenticChunker, RecursiveChunker, SemanticChunker
 from rag_splitters.langchain import (
     ContentAwareTextSplitter,
     PostgresStore,

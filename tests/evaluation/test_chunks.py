@@ -15,11 +15,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import TokenTextSplitter
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
-from rag_splitters.evaluation.measure.chunks import (
-    ChunkLocator,
-    locate_chunks,
-    locate_results,
-)
+from rag_splitters.evaluation.measure.chunks import ChunkLocator, locate_chunks, locate_results
 from rag_splitters.langchain import SentenceTextSplitter
 from rag_splitters.llama_index import SentenceNodeParser
 

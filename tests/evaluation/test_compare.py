@@ -25,14 +25,7 @@ from rag_splitters import (
     langchain,
     llama_index,
 )
-from rag_splitters.evaluation import (
-    Question,
-    Report,
-    candidates,
-    compare,
-    read_benchmark,
-    verdict,
-)
+from rag_splitters.evaluation import Question, Report, candidates, compare, read_benchmark, verdict
 from rag_splitters.evaluation.measure.metrics import overlap, total, union
 from rag_splitters.evaluation.measure.uncertainty import estimate, estimates
 from rag_splitters.models import HashingEmbeddings, ModelError
@@ -154,10 +147,7 @@ def test_compare_embeds_each_distinct_text_of_twenty_strategies_once(tmp_path: P
     texts = BENCHMARK.documents.values()
     cut = {chunk.text for kind in chunkers.values() for text in texts for chunk in kind.chunk(text)}
     asked = {question.text for question in BENCHMARK.questions}
-    for cache, expected in (
-        (tmp_path, cut | asked),
-        (tmp_path, set()),
-    ):
+    for cache, expected in ((tmp_path, cut | asked), (tmp_path, set())):
         Counting.texts.clear()
         compare(chunkers, BENCHMARK.documents, BENCHMARK.questions, Counting(), cache=cache)
         assert len(Counting.texts) == len(expected)

@@ -16,9 +16,7 @@ from llama_index.core import Document, MockEmbedding, Settings, StorageContext, 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.llms import MockLLM
-from llama_index.core.node_parser import (
-    HierarchicalNodeParser as TheirHierarchicalNodeParser,
-)
+from llama_index.core.node_parser import HierarchicalNodeParser as TheirHierarchicalNodeParser
 from llama_index.core.node_parser import (
     SentenceSplitter,
     TextSplitter,

@@ -29,13 +29,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rag_splitters import (
-    CATALOGUE,
-    ParagraphChunker,
-    RecursiveChunker,
-    SentenceChunker,
-    register,
-)
+from rag_splitters import CATALOGUE, ParagraphChunker, RecursiveChunker, SentenceChunker, register
 from rag_splitters.llama_index import (
     FixedSizeNodeParser,
     HybridNodeParser,

@@ -17,12 +17,7 @@ from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from rag_splitters.llama_index import SemanticNodeParser
-from rag_splitters.models import (
-    Embedder,
-    HashingEmbeddings,
-    ModelError,
-    chat_model,
-)
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, chat_model
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed

@@ -12,12 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from langchain_openai import (
-    AzureChatOpenAI,
-    AzureOpenAIEmbeddings,
-    ChatOpenAI,
-    OpenAIEmbeddings,
-)
+from langchain_openai import AzureChatOpenAI, AzureOpenAIEmbeddings, ChatOpenAI, OpenAIEmbeddings
 from llama_index.embeddings.openai import OpenAIEmbedding
 from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 from pydantic import BaseModel
@@ -168,12 +163,7 @@ def plain_embeddings(server: OpenAIServer) -> Any:
 
 
 def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
-    return {
-        "api_base": server.url,
-        "api_key": SECRET,
-        "timeout": TIMEOUT,
-        "max_retries": 1,
-    }
+    return {"api_base": server.url, "api_key": SECRET, "timeout": TIMEOUT, "max_retries": 1}
 
 
 CHATS: dict[str, Callable[[OpenAIServer], Any]] = {

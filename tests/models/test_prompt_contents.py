@@ -141,12 +141,7 @@ def test_form_of_the_answer_is_the_one_that_is_asked_for(name: str) -> None:
         prompt = body["messages"][-1]["content"]
         assert "{form}" not in prompt
         for contradiction in (
-            "separated by",
-            "; nothing else",
-            "one line",
-            "line with",
-            "JSON",
-            "answer: ",
+            *("separated by", "; nothing else", "one line", "line with", "JSON", "answer: "),
         ):
             assert contradiction not in prompt
 

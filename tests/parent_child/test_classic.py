@@ -21,11 +21,7 @@ from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from rag_splitters.langchain import (
-    ParentDocumentRetriever,
-    RedisStore,
-    parent_document_retriever,
-)
+from rag_splitters.langchain import ParentDocumentRetriever, RedisStore, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -257,10 +253,7 @@ def keys(retriever: ParentDocumentRetriever) -> set[str]:
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
 def test_an_import_makes_documents_of_what_classic_wrote(
-    stores: dict[str, Any],
-    search_type: Any,
-    asynchronous: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    stores: dict[str, Any], search_type: Any, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = migrated(stores, search_type=search_type, k=3)
     before, found = keys(ours), [contents(ours.invoke(question)) for question in QUESTIONS]

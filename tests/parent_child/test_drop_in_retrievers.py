@@ -303,9 +303,7 @@ def test_k_of_search_kwargs_counts_the_children_that_are_used() -> None:
     assert len(children.invoke(QUESTIONS[0])) == 3
 
 
-def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(
-    chroma: Chroma,
-) -> None:
+def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(chroma: Chroma) -> None:
     child: Any = {"child_splitter": SPLITTERS["child_splitter"]}
     store = InMemoryByteStore()
     for options in ({}, {"parent_splitter": None}):

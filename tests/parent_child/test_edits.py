@@ -104,10 +104,7 @@ def places(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
         }  # fmt: skip
     else:
         url = request.getfixturevalue(f"{name}_url")
-        kinds: dict[str, Any] = {
-            "redis": langchain.RedisStore,
-            "postgres": langchain.PostgresStore,
-        }
+        kinds: dict[str, Any] = {"redis": langchain.RedisStore, "postgres": langchain.PostgresStore}
         opened = [kinds[name](url) for _ in range(2)]
         yield dict(
             zip(("langchain", "llama_index"), [{"docstore": each} for each in opened], strict=True)

@@ -136,11 +136,7 @@ def options_of(front: FrontEnd, kind: str) -> dict[str, Any]:
         if kind == "ours":
             return {"child_splitter": HalvesTextSplitter(), "parent_splitter": HalvesTextSplitter()}
         stock = StockTextSplitter(separator=". ", chunk_size=60, chunk_overlap=0)
-        return {
-            "child_splitter": stock,
-            "parent_splitter": stock,
-            "docstore": InMemoryStore(),
-        }
+        return {"child_splitter": stock, "parent_splitter": stock, "docstore": InMemoryStore()}
     if kind == "ours":
         return {"child_parser": HalvesNodeParser(), "parent_parser": HalvesNodeParser()}
     return {

@@ -95,9 +95,7 @@ def test_a_representation_keeps_its_piece_when_children_are_numbered_anew(
     assert index.lend({"s": 1.0}, 1, 9) == ["s", "b", "a"]
 
 
-def test_numbers_of_children_that_were_found_are_read_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_numbers_of_children_that_were_found_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, names = random.Random(3), [f"{number:02}" for number in range(40)]
     index, other = KeywordIndex(None), KeywordIndex(None)
     for each in (index, other):

@@ -153,9 +153,7 @@ def test_full_answer_is_no_reason_to_look(
     assert looks == []
 
 
-def test_collection_deleted_under_an_open_retriever_is_named(
-    place: tuple[Any, str, Path],
-) -> None:
+def test_collection_deleted_under_an_open_retriever_is_named(place: tuple[Any, str, Path]) -> None:
     retriever = shared(place, search_type="similarity")
     retriever.add_documents(documents())
     place[0].delete_collection(place[1])

@@ -30,8 +30,7 @@ PARENTS = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(5, 60)), min_size=1
 )
 CHILDREN = st.lists(
-    st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(1, 25), st.booleans()),
-    max_size=25,
+    st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(1, 25), st.booleans()), max_size=25
 )
 
 

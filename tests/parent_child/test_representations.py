@@ -21,12 +21,7 @@ from rag_splitters.models import HashingEmbeddings, ModelError, chat_model
 from rag_splitters.parent_child import MissingChildrenError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
-from tests.support.chat_doubles import (
-    AsyncFunction,
-    Function,
-    LangChainDouble,
-    LlamaIndexDouble,
-)
+from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.support.front_ends import FrontEnd, every_front_end, in_turn, sentence
 
 QUESTION = "zebra quokka"

@@ -398,10 +398,7 @@ def test_a_cancellation_waits_for_the_write_in_flight(
 
     method = "upsert" if operation == "aadd_documents" else "delete"
     Interruption(front.collection(retriever), method, hang)
-    arguments = {
-        "aadd_documents": front.documents([page("after")]),
-        "adelete": ["lamps"],
-    }
+    arguments = {"aadd_documents": front.documents([page("after")]), "adelete": ["lamps"]}
 
     async def hang_up() -> None:
         task = asyncio.create_task(getattr(retriever, operation)(arguments[operation]))

@@ -55,10 +55,7 @@ X, N, TWO = text("x"), text("n"), text("2")
             f"<m:sSubSup><m:e>{X}</m:e><m:sub>{N}</m:sub><m:sup>{TWO}</m:sup></m:sSubSup>",
             "{x}_{n}^{2}",
         ),
-        (
-            f"<m:sPre><m:sub>{N}</m:sub><m:sup>{TWO}</m:sup><m:e>{X}</m:e></m:sPre>",
-            "{}_{n}^{2}{x}",
-        ),
+        (f"<m:sPre><m:sub>{N}</m:sub><m:sup>{TWO}</m:sup><m:e>{X}</m:e></m:sPre>", "{}_{n}^{2}{x}"),
         (f"<m:rad><m:deg/><m:e>{X}</m:e></m:rad>", r"\sqrt{x}"),
         (f"<m:rad><m:deg>{N}</m:deg><m:e>{X}</m:e></m:rad>", r"\sqrt[n]{x}"),
         (f"<m:nary><m:sub/><m:sup/><m:e>{X}</m:e></m:nary>", "∫ x"),
@@ -83,18 +80,12 @@ X, N, TWO = text("x"), text("n"), text("2")
         (f'<m:acc><m:accPr><m:chr m:val="\u0323"/></m:accPr><m:e>{X}</m:e></m:acc>', "x\u0323"),
         (text("\ue0007\ue000"), "\ue0007\ue000"),
         (f"<m:bar><m:e>{X}</m:e></m:bar>", r"\underline{x}"),
-        (
-            f'<m:bar><m:barPr><m:pos m:val="top"/></m:barPr><m:e>{X}</m:e></m:bar>',
-            r"\overline{x}",
-        ),
+        (f'<m:bar><m:barPr><m:pos m:val="top"/></m:barPr><m:e>{X}</m:e></m:bar>', r"\overline{x}"),
         (
             f"<m:m><m:mPr/><m:mr><m:e>{X}</m:e><m:e>{N}</m:e></m:mr><m:mr><m:e>{TWO}</m:e></m:mr></m:m>",
             r"\begin{matrix} x & n \\ 2 \end{matrix}",
         ),
-        (
-            f"<m:eqArr><m:e>{X}</m:e><m:e>{N}</m:e></m:eqArr>",
-            r"\begin{matrix} x \\ n \end{matrix}",
-        ),
+        (f"<m:eqArr><m:e>{X}</m:e><m:e>{N}</m:e></m:eqArr>", r"\begin{matrix} x \\ n \end{matrix}"),
         (f"<m:borderBox><m:e>{X}</m:e></m:borderBox>", "x"),
     ],
 )

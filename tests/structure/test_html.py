@@ -300,10 +300,7 @@ def test_an_option_keeps_all_of_a_page() -> None:
         ("<ul><li>a<ol start=3><li>b<li>c</ol><li>d</ul>", "- a\n  3. b\n  4. c\n- d"),
         ("<dl><dt>a<dd>b<dt>c<dd>d<ul><li>e</ul></dl>", "a\nb\n\nc\nd\n\n- e"),
         ("<table><tr><th>a<th>b<tr><td>1|2<td>", "a\n\nb\n\n1|2"),  # it is never closed
-        (
-            "<table><tr><th>a<th>b<tr><td>1|2<td></table>",
-            "| a | b |\n| --- | --- |\n| 1\\|2 | |",
-        ),
+        ("<table><tr><th>a<th>b<tr><td>1|2<td></table>", "| a | b |\n| --- | --- |\n| 1\\|2 | |"),
         ("<table><tr><td>a<td>b</table>", "| a | b |"),
         ("<table><tr><td><table><tr><td>a<td>b<tr><td>c<td>d</table>", "| a | b |\n| c | d |"),
         ("<table><tr><td>a<tr><td><h2>b</h2></table>", "a\n\nb"),
@@ -366,18 +363,8 @@ def test_tags_and_what_is_dropped_ascend(text: str, main_content_only: bool) -> 
 
 
 PATHOLOGICAL = (
-    *(
-        "<nav>",
-        "<div role=navigation>",
-        "<h1><div>x",
-        "<figure>x",
-        "<h2><button>x</button>",
-        "</nav>",
-        "<main>",
-        "<main></main>",
-        "<a href='#'>",
-        "<h1>",
-    ),
+    *("<nav>", "<div role=navigation>", "<h1><div>x", "<figure>x", "<h2><button>x</button>"),
+    *("</nav>", "<main>", "<main></main>", "<a href='#'>", "<h1>"),
     *("<div class=headerlink>", "<svg>", "<table><tr><td>", "<ul><li>", "<ol><li>x", "<dl><dt>x"),
     *("<tr><td rowspan=0>x", "<header><h1>", "<a href='#x'>#</a>", "<button></nav>", "<template>"),
     *("<nav>x</nav>", "<main>x</main>y", "<p>x&amp;", "<dt>x<dd>", "<aside></main>", "<td>x|"),

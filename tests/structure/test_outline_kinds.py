@@ -75,11 +75,7 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["# C"],
     ),
     ("latex", "\\begin{lstlisting}\n\\section{B}\n\\section{Open", ["# B"]),
-    (
-        "latex",
-        "\\section{Two\n lines {of} it}",
-        ["# Two lines of it"],
-    ),
+    ("latex", "\\section{Two\n lines {of} it}", ["# Two lines of it"]),
     # man pages
     (
         "man",
@@ -237,10 +233,7 @@ def test_code_formulas_and_tables_are_blocks() -> None:
     assert (code.kind, code.title) == ("code", "c")
     assert [
         kind for kind, _ in kinds("----\na\n\nb\n----\n\n|===\n|a\n\n|b\n|===", "asciidoc")
-    ] == [
-        "code",
-        "table",
-    ]
+    ] == ["code", "table"]
     latex = "A\n\\begin{align*}\nx\n\ny\n\\end{align*}\n\\begin{table}\na & b\n\\end{table}"
     assert [kind for kind, _ in kinds(latex, "latex")] == ["paragraph", "formula", "table"]
     table = "\\begin{table}\n\\begin{tabular}{l}\na & b\n\\end{tabular}\n\\end{table}"

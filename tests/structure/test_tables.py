@@ -434,7 +434,7 @@ def test_rows_that_can_only_be_cut_as_text_are_cut_together() -> None:
     )
     spans = check_chunker(TableChunker(chunk_size=15, format="markdown"), text)
     assert [span.text_of(text) for span in spans][-5:] == [
-        *("| one two |", "three four |", "| five six |", "seven |", "| 8 | 9 |"),
+        *("| one two |", "three four |", "| five six |", "seven |", "| 8 | 9 |")
     ]
 
 

@@ -63,10 +63,7 @@ def test_data_becomes_records_under_their_path() -> None:
     chunks = AutoChunker(chunk_size=60, chunk_overlap=0).chunk(POM)
     assert [(chunk.text, chunk.metadata["headings"]) for chunk in chunks] == [
         ("project\n\nversion: 1", ["project"]),
-        (
-            "dependencies\n\ndependency\ngroup: a\nartifact: b",
-            ["project", "dependencies"],
-        ),
+        ("dependencies\n\ndependency\ngroup: a\nartifact: b", ["project", "dependencies"]),
         ('dependency scope="test"\ngroup: c', ["project", "dependencies"]),
     ]
 

@@ -82,9 +82,7 @@ def test_a_rewritten_chunk_says_what_is_delivered() -> None:
     assert 'title="chunk 0: 0-3, rewritten as: &lt;b&gt;&quot;new&quot;&lt;/b&gt;"' in page
 
 
-@given(
-    places=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=12),
-)
+@given(places=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=12))
 def test_pieces_are_the_text_and_know_their_chunks(places: list[tuple[int, int]]) -> None:
     text = "x" * 25
     chunks = [chunk_at(*sorted(place)) for place in places]

@@ -64,14 +64,7 @@ SENTENCES = (
     "Nobody leaves it alone while it is on the stove in the kitchen.",
 )
 FORMATS: tuple[TextFormat, ...] = (
-    "markdown",
-    "text",
-    "rst",
-    "asciidoc",
-    "org",
-    "latex",
-    "man",
-    "mail",
+    *("markdown", "text", "rst", "asciidoc", "org", "latex", "man", "mail"),
 )
 STRATEGIES: list[Chunker] = [
     RecursiveChunker(chunk_size=260),
@@ -131,14 +124,8 @@ def test_items_that_fit_are_not_cut(chunker: Chunker, width: int) -> None:
 @pytest.mark.parametrize(
     "heading",
     [
-        "Chapter 3",
-        "Article IV: Rent",
-        "Section 2.1",
-        "§ 2a Rent",
-        "Appendix: Rent",
-        "Глава 3",
-        "h2. Rent",
-        "==Rent==",
+        *("Chapter 3", "Article IV: Rent", "Section 2.1", "§ 2a Rent", "Appendix: Rent"),
+        *("Глава 3", "h2. Rent", "==Rent=="),
     ],
 )
 def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) -> None:
@@ -286,9 +273,7 @@ def test_numbered_line_between_lines_may_be_a_heading(
     assert lead_start(text, 0, cut) == (text.index(line) if is_lead else cut)
 
 
-def test_usual_ends_of_wrapped_lines_are_not_read_as_leads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_usual_ends_of_wrapped_lines_are_not_read_as_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["Tea is hot, and nobody drinks it before it is cold enough for that."] * 8
     text = "\n\n".join(["\n".join(lines)] * 6)
     read: list[int] = []
