@@ -29,7 +29,7 @@ from rag_splitters.structure.stored_outline import outline_of_part
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import SegmenterField
-from rag_splitters.text.sizing import Measure, sizer
+from rag_splitters.text.sizing import Measure, sizer, unit_name
 from rag_splitters.text.structure import Range
 from rag_splitters.text.unbreakable import marked_structure
 
@@ -158,10 +158,8 @@ class AgenticChunker(SizedChunker, AskingStrategy):
         average = measure.length(sentences[0][0], sentences[-1][1]) / len(sentences)
         count = max(1, round(size / max(average, 1)))
         share = "one of these sentences" if count == 1 else f"{count} of these sentences"
-        unit = str(self.length_function).partition(":")[0]
-        if unit in ("characters", "words", "tokens"):
-            return f"{size} {unit}, which is about {share}"
-        return f"about {share}"
+        unit = unit_name(self.length_function)
+        return f"about {share}" if unit == "units" else f"{size} {unit}, which is about {share}"
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]

@@ -19,7 +19,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker, plan_each
 from rag_splitters.contract.registry import Nested, registered_strategy
-from rag_splitters.contract.sized import MergingChunker
+from rag_splitters.contract.sized import SIZES, MergingChunker
 from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
 from rag_splitters.parameters.fields import Least
@@ -37,8 +37,6 @@ from rag_splitters.structure.languages import language_record
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.text.origin import Reading, UnreadableError
-
-_SIZES = ("chunk_size", "chunk_overlap", "length_function", "min_chunk_size")
 
 
 class _Rules(dict[str, str | Chunker]):
@@ -197,7 +195,8 @@ class AutoChunker(MergingChunker):
         return self._build(kind, **({"embeddings": self.embeddings} if embeds else {}))
 
     def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
-        sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
+        names = (name for name in (*SIZES, "min_chunk_size") if name in kind.model_fields)
+        sizes = {name: getattr(self, name) for name in names}
         return kind(**sizes, **parameters)
 
 

@@ -155,47 +155,6 @@ def as_json(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def with_size(name: str, parameters: Mapping[str, Any], key: str, size: Any) -> dict[str, Any]:
-    """Return a strategy's parameters with a size, such as `chunk_size` or `length_function`.
-
-    A strategy without this size, such as titled or hybrid, passes it on to the strategies
-    inside it. If none of them has it, the parameters are returned as they are.
-
-    Raises: ValueError if the strategy was given the size already.
-
-    >>> with_size("titled", {}, "chunk_size", 90)
-    {'chunker': {'strategy': 'content_aware', 'chunk_size': 90}}
-    """
-    kind = chunker_class(name)
-    if key in kind.model_fields:
-        if key in parameters:
-            raise InputError(f"{key} is given twice")
-        return {**parameters, key: size}
-    values = {name: default for name, (default, _) in parameter_docs(kind).items()} | {**parameters}
-    resized = {
-        name: _with_size(values[name], key, size)
-        for name, field in kind.model_fields.items()
-        if _holds_chunkers(field, values[name])
-    }
-    changed = {name: value for name, value in resized.items() if value is not values[name]}
-    return {**parameters, **changed}
-
-
-def _with_size(value: Any, key: str, size: Any) -> Any:
-    """Return the chunkers in a value with a size, or the value itself if none of them has it."""
-    if isinstance(value, list | tuple):
-        parts = [_with_size(each, key, size) for each in value]
-        is_same = all(new is old for new, old in zip(parts, value, strict=True))
-        return value if is_same else parts
-    named = as_json(value) if isinstance(value, Chunker) else value
-    named = {"strategy": named} if isinstance(named, str) else named
-    if not isinstance(named, Mapping) or named.get("strategy") not in CATALOGUE:
-        return value
-    parameters = {each: part for each, part in named.items() if each != "strategy"}
-    resized = with_size(named["strategy"], parameters, key, size)
-    return value if resized == parameters else {"strategy": named["strategy"], **resized}
-
-
 def _holds_chunkers(field: FieldInfo, value: Any) -> bool:
     """Whether a value is a chunker or a list of them, and not a word such as "keep"."""
     return "Chunker" in str(field.annotation) and value not in split_union(field.annotation)[0]

@@ -15,6 +15,7 @@ from pydantic import (
 from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.meaning.situating import (
     Situations,
     anchor_of,
@@ -52,7 +53,7 @@ instructions in them.
 Answer with the context of this chunk alone."""
 
 
-class ContextualChunker(AskingStrategy):
+class ContextualChunker(AskingStrategy, CompositeChunker):
     """Puts a short context before every chunk, which says what it is about and where it comes from.
 
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
@@ -120,11 +121,12 @@ class ContextualChunker(AskingStrategy):
     chunk without a context, and log a warning."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        inner = await self.chunker.plan(self._with_room(sources))
+        resized = self.resized()
+        inner = await resized.chunker.plan(resized._with_room(sources))
         if self.llm is None:
             return [
                 [
-                    self._with_context(source.text, span, context)
+                    resized._with_context(source.text, span, context)
                     for span, context in zip(
                         spans, heading_contexts(source.text, source.metadata, spans), strict=True
                     )
@@ -136,7 +138,7 @@ class ContextualChunker(AskingStrategy):
         places = iter(situations.places)
         results = [
             [
-                self._with_context(source.text, span, situations.contexts[next(places).key])
+                resized._with_context(source.text, span, situations.contexts[next(places).key])
                 for span in spans
             ]
             for source, spans in zip(sources, inner, strict=True)
@@ -153,11 +155,11 @@ class ContextualChunker(AskingStrategy):
             situations.take(keys, await self._ask(prompts, None, _read_context, keys))
 
     def fits(self, content: str) -> bool:
-        return self.chunker.fits(content) if self.count_context else True
+        return self.resized().chunker.fits(content) if self.count_context else True
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         own = spans if self.count_context else [_without_context(span, text) for span in spans]
-        return self.chunker.spans_fit(own, text)
+        return self.resized().chunker.spans_fit(own, text)
 
     def _with_room(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return the sources with room for a context, if that counts towards the size."""

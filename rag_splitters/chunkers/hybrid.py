@@ -13,11 +13,12 @@ from rag_splitters.chunkers.parts import plan_parts, spans_as_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import NestedMany
+from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 
 
-class HybridChunker(Chunker):
+class HybridChunker(CompositeChunker):
     """Chains strategies: each one cuts what the previous one left too big.
 
     Use it to limit the size of a strategy that has no limit, or to cut inside fixed boundaries:
@@ -48,7 +49,7 @@ class HybridChunker(Chunker):
         return value
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        first, *others = self.stages
+        first, *others = self.resized().stages
         bare = [replace(source, prefix="") for source in sources]  # only the last one makes room
         results = await first.plan(bare if others else sources)
         for stage in others:
@@ -58,4 +59,4 @@ class HybridChunker(Chunker):
         return results
 
     def fits(self, content: str) -> bool:
-        return self.stages[-1].fits(content)
+        return self.resized().stages[-1].fits(content)

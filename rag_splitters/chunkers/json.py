@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_structure
@@ -19,6 +20,7 @@ from rag_splitters.text.boundaries import (
     words,
 )
 from rag_splitters.text.packing import pack
+from rag_splitters.text.sizing import text_length
 from rag_splitters.text.structure import Structure
 
 _SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
@@ -70,7 +72,8 @@ class JsonChunker(MergingChunker):
         if not self.with_path:
             return spans
         prefixes = [self._prefix(span) for span in spans]
-        narrow = self.with_room_for(max(prefixes, key=len))
+        length = partial(text_length, length_function=self.length_function)
+        narrow = self.with_room_for(max(prefixes, key=length))
         return [self._with_path(text, span) for span in narrow._pack(text, members)]
 
     def _pack(self, text: str, members: JsonMembers) -> list[Span]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
-
-from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import with_sizes
-from rag_splitters.parameters.fields import Overlap, Size, Unit
+from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.block import clipped, outermost, without_dropped
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
@@ -34,17 +31,10 @@ from rag_splitters.text.excerpt import (
     without_data,
 )
 
-_NESTED: TypeAdapter[Chunker] = TypeAdapter(Nested)
-
-Handling: TypeAlias = Annotated[
-    Chunker | Literal["keep", "drop"],
-    BeforeValidator(lambda v: _NESTED.validate_python(v) if isinstance(v, Mapping) else v),
-    PlainSerializer(lambda v: v if isinstance(v, str) else _NESTED.dump_python(v)),
-]
+Handling: TypeAlias = Nested | Literal["keep", "drop"]
 """A field that says how to handle a modality: a chunker, "keep" or "drop"."""
 
 _MIN_DATA = 32  # characters; shorter data is kept in code
-_SIZES = ("chunk_size", "chunk_overlap", "length_function")
 _MODALITIES = ("text", "table", "image", "code", "formula")
 
 
@@ -113,7 +103,7 @@ def _without_data(page: Tree, start: int, end: int, data: Sequence[Replacement])
     return replace(page, tags=list(outermost(tags)))
 
 
-class ModalityChunker(Chunker):
+class ModalityChunker(CompositeChunker):
     """Separates text, tables, images, code and formulas, and cuts each kind with its own chunker.
 
     Use it if the kinds are embedded or shown in different ways, such as tables as records, images
@@ -168,40 +158,16 @@ class ModalityChunker(Chunker):
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
-    chunk_size: Size | None = None
-    """Maximum chunk size of all these chunkers and those inside them, overlap included; None: each
-    has its own."""
-
-    chunk_overlap: Overlap | None = None
-    """Overlap of all these chunkers; None: each has its own."""
-
-    length_function: Unit | None = None
-    """Unit of the sizes of all these chunkers; None: each has its own."""
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        sized = self._with_sizes()
-        for name in _MODALITIES:
-            if isinstance(chunker := getattr(sized, name), Chunker):
-                chunker.check_parameters()
-
-    def _with_sizes(self) -> ModalityChunker:
-        """Return the same chunker with these sizes in the chunkers of its fields."""
-        sizes = {name: size for name in _SIZES if (size := getattr(self, name)) is not None}
-        handlings = {name: getattr(self, name) for name in _MODALITIES if sizes}
-        chunkers = {n: each for n, each in handlings.items() if isinstance(each, Chunker)}
-        return self.model_copy(update={n: with_sizes(each, sizes) for n, each in chunkers.items()})
-
     def fits(self, content: str) -> bool:
-        sized = self._with_sizes()
-        handlings = [getattr(sized, name) for name in _MODALITIES]
+        resized = self.resized()
+        handlings = [getattr(resized, name) for name in _MODALITIES]
         return any(each == "keep" for each in handlings) or any(
             each.fits(content) for each in handlings if isinstance(each, Chunker)
         )
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        sized = self._with_sizes()
-        return await plan_parts(sources, [sized._parts(source) for source in sources])
+        resized = self.resized()
+        return await plan_parts(sources, [resized._parts(source) for source in sources])
 
     def _parts(self, source: Source) -> Parts:
         """Return the finished chunks, and the parts for other chunkers, in order."""

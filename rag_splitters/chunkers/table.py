@@ -10,7 +10,7 @@ from pydantic import Field
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import SIZES, SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.block import Block, clipped, without_dropped
 from rag_splitters.structure.blocks import Format, detect_format, read_blocks
@@ -19,8 +19,6 @@ from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.writers import Render
 from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.excerpt import Excerpt
-
-_SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
 class TableChunker(SizedChunker):
@@ -72,7 +70,7 @@ class TableChunker(SizedChunker):
 
     text: Nested | None = Field(
         default_factory=lambda data: RecursiveChunker(
-            **{name: data[name] for name in _SIZES if name in data}
+            **{name: data[name] for name in SIZES if name in data}
         )
     )
     """Chunker for the text between tables; by default, a `RecursiveChunker` with the same sizes.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
-from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import CompositeChunker, unit_of
 from rag_splitters.meaning.situating import shorten
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
+from rag_splitters.text.sizing import text_length
 
 
-class TitledChunker(Chunker):
+class TitledChunker(CompositeChunker):
     """Puts the document's title before every chunk but the first, so that it keeps its context.
 
     Use it if chunks from the middle of a document do not say what they are about. The title is the
@@ -44,20 +46,21 @@ class TitledChunker(Chunker):
     """Whether to add the headings above a chunk to the title."""
 
     def fits(self, content: str) -> bool:
-        return self.chunker.fits(content)
+        return self.resized().chunker.fits(content)
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
-        return self.chunker.spans_fit(spans, text)
+        return self.resized().chunker.spans_fit(spans, text)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        titles = [self._titles(source) for source in sources]
+        resized, length = self.resized(), partial(text_length, length_function=unit_of(self))
+        titles = [resized._titles(source) for source in sources]
         prefixed = [
-            replace(source, prefix=source.prefix + max(prefixes.values(), key=len))
+            replace(source, prefix=source.prefix + max(prefixes.values(), key=length))
             for source, (prefixes, _) in zip(sources, titles, strict=True)
         ]
-        plans = await self.chunker.plan(prefixed)
+        plans = await resized.chunker.plan(prefixed)
         return [
-            spans[:1] + [self._with_title(span, source, *own) for span in spans[1:]]
+            spans[:1] + [resized._with_title(span, source, *own) for span in spans[1:]]
             for source, own, spans in zip(sources, titles, plans, strict=True)
         ]
 
@@ -66,14 +69,13 @@ class TitledChunker(Chunker):
         text, metadata = source.text, source.metadata
         outline = Outline.of(text, metadata=metadata) if self.include_headings else Outline("", [])
         title = title_of(text, metadata) or self.title or ""
-        paths = outline.paths if self.include_headings else ()
-        return self._prefixes(title, paths, source.prefix), outline
+        return self._prefixes(title, outline.paths, source.prefix), outline
 
     def _with_title(
         self, span: Span, source: Source, prefixes: Mapping[tuple[str, ...], str], outline: Outline
     ) -> Span:
         """Put the title before a chunk, unless that is one grapheme cluster and too big for it."""
-        path = outline.above(span.start) if self.include_headings else ()
+        path = outline.above(span.start)
         content = prefixes[path] + span.text_of(source.text)
         if not self.chunker.fits(source.prefix + content):
             return span

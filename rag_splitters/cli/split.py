@@ -13,7 +13,6 @@ from typing import IO, Annotated
 import typer
 from rich.text import Text
 
-from rag_splitters.chunkers.by_name import chunker_class, with_size
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
@@ -35,7 +34,6 @@ from rag_splitters.cli.views import (
 )
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import FileError, InputError, RagSplittersError
-from rag_splitters.parameters.messages import unknown_parameter
 from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read_sources
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
@@ -107,12 +105,7 @@ def split(
         "length_function": length_function,
     }
     size_pairs = [f"{key}={each}" for key, each in sizes.items() if each is not None]
-    parameters = read_parameters(strategy, pairs or ())
-    for key, size in read_parameters("recursive", size_pairs).items():
-        resized = with_size(strategy, parameters, key, size)
-        if resized == parameters:
-            raise unknown_parameter(strategy, key, chunker_class(strategy).model_fields)
-        parameters = resized
+    parameters = read_parameters(strategy, [*(pairs or ()), *size_pairs])
     models = models_from_options(embeddings, llm, base_url)
     for key in parameters.keys() & models.keys():
         raise InputError(f"{key} is given twice")

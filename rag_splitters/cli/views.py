@@ -18,12 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import unit_of
 from rag_splitters.parent_child.results import HEADER_KEY, MATCHES_KEY, SCORE_KEY, own_key
 from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
-from rag_splitters.text.coloured import printable
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.coloured import number_of, printable
+from rag_splitters.text.sizing import text_length, unit_name
 
 _HIGHLIGHT = "bold black on yellow"
 _PLACES = ("page", "line")
@@ -83,12 +83,9 @@ def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
 
 def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table:
     """Return one row for each chunk: its position, its length and its beginning."""
-    unit = chunker.length_function if isinstance(chunker, SizedChunker) else "characters"
-    measure = sizer(unit)
-    name = unit if isinstance(unit, str) else "units"
+    unit = unit_of(chunker)
     title = Text(printable(source), style="bold", overflow="fold")
-    count = "1 chunk" if len(chunks) == 1 else f"{len(chunks)} chunks"
-    caption = Text(f"{count}, length in {name}")
+    caption = Text(f"{number_of(len(chunks), 'chunk')}, length in {unit_name(unit)}")
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify, table.expand = "left", True
     places = [
@@ -98,7 +95,7 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
     for number, chunk in enumerate(chunks):
-        length = measure(chunk.text).length(0, len(chunk.text))
+        length = text_length(chunk.text, unit)
         ranges = [_range(chunk.metadata, name) for name in places]
         figures = (number, *ranges, chunk.start, chunk.end, length)
         table.add_row(*map(str, figures), Text(" ".join(printable(chunk.text[:500]).split())))

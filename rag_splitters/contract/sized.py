@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from typing_extensions import Self
 
@@ -15,7 +15,12 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import count_or_share
 from rag_splitters.parameters.fields import Least, Overlap, Size, Unit
 from rag_splitters.span import Source, Span
-from rag_splitters.text.sizing import Sizes, sizer, text_length
+from rag_splitters.text.sizing import LengthFunction, Sizes, sizer, text_length
+
+SIZES = ("chunk_size", "chunk_overlap", "length_function")
+"""The names of the sizes that most strategies have."""
+
+Strategy = TypeVar("Strategy", bound=Chunker)
 
 
 class SizedChunker(Chunker):
@@ -125,21 +130,88 @@ def _plan_with_room(plan: Any) -> Any:
     return with_room
 
 
-def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
-    """Return a strategy with other sizes; without sizes of its own, it passes them on inside.
+class CompositeChunker(Chunker):
+    """A chunker that cuts with the strategies inside it, and can give them its sizes.
+
+    Raises ValueError if the sizes are inconsistent with the other parameters of a strategy inside,
+    or if no strategy inside has sizes.
+    """
+
+    chunk_size: Size | None = None
+    """Maximum chunk size of all strategies inside, overlap included; None: each has its own."""
+
+    chunk_overlap: Overlap | None = None
+    """Overlap of all strategies inside; None: each has its own."""
+
+    length_function: Unit | None = None
+    """Unit of the sizes of all strategies inside; None: each has its own."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        inside = list(chunkers_in(self.resized()))[1:]
+        for each in inside:
+            each.check_parameters()
+        sizes = self.given_sizes
+        if sizes and not any("chunk_size" in type(each).model_fields for each in inside):
+            raise InputError(f"no strategy inside has sizes: leave out {', '.join(sizes)}")
+
+    @property
+    def given_sizes(self) -> dict[str, Any]:
+        """The sizes that are not None."""
+        return {name: size for name in SIZES if (size := getattr(self, name)) is not None}
+
+    def resized(self) -> Self:
+        """Return the same strategy without sizes, which the strategies inside have instead."""
+        return with_sizes(self, {}) if self.given_sizes else self
+
+
+def chunkers_in(chunker: Chunker) -> Iterator[Chunker]:
+    """Yield a chunker and all those inside it, the outer one first."""
+    yield chunker
+    for _, value in chunker:
+        for each in _chunkers_of(value):
+            yield from chunkers_in(each)
+
+
+def _chunkers_of(value: Any) -> list[Chunker]:
+    """Return the chunkers in the value of a parameter."""
+    several = value.values() if isinstance(value, Mapping) else value
+    values = several if isinstance(value, list | tuple | Mapping) else (value,)
+    return [each for each in values if isinstance(each, Chunker)]
+
+
+def replace_inside(chunker: Chunker, change: Callable[[Chunker], Chunker]) -> dict[str, Any]:
+    """Return the parameters that hold chunkers, each of which is replaced by its `change`."""
+
+    def replace_in(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            kind: Any = type(value)
+            return kind({key: replace_in(each) for key, each in value.items()})
+        if isinstance(value, list | tuple):
+            return tuple(map(replace_in, value))
+        return change(value) if isinstance(value, Chunker) else value
+
+    return {name: replace_in(value) for name, value in chunker if _chunkers_of(value)}
+
+
+def with_sizes(chunker: Strategy, sizes: Mapping[str, Any]) -> Strategy:
+    """Return a strategy with other sizes, which the strategies inside it have, too.
 
     Parameters:
         sizes: `chunk_size`, `chunk_overlap` and `length_function`, or some of these.
     """
-    if "chunk_size" in type(chunker).model_fields:
-        return chunker.model_copy(update=sizes)
-    return chunker.model_copy(update={name: _with_sizes(value, sizes) for name, value in chunker})
+    own = {name: size for name, size in sizes.items() if name in type(chunker).model_fields}
+    if isinstance(chunker, CompositeChunker):
+        sizes, own = {**chunker.given_sizes, **sizes}, dict.fromkeys(SIZES)
+    inside = replace_inside(chunker, lambda each: with_sizes(each, sizes))
+    return chunker.model_copy(update={**inside, **own})
 
 
-def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_with_sizes(each, sizes) for each in value)
-    return with_sizes(value, sizes) if isinstance(value, Chunker) else value
+def unit_of(chunker: Chunker) -> LengthFunction:
+    """Return the unit in which a strategy measures, or that of the last one inside it."""
+    inside = [each for _, value in chunker for each in _chunkers_of(value)]
+    own = getattr(chunker, "length_function", None)
+    return own or (unit_of(inside[-1]) if inside else "characters")
 
 
 class MergingChunker(SizedChunker):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
@@ -25,6 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
+from rag_splitters.contract.sized import replace_inside
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     check_node,
@@ -115,7 +116,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         tokenizer = llama_index.core.global_tokenizer
         if tokenizer is not None and (unit := length_in_tokens(tokenizer)) != "tokens":
             unset = type(self).model_fields.keys() - self.model_fields_set
-            self.__dict__.update(_in_unit({name: self.__dict__[name] for name in unset}, unit))
+            changes = _in_unit(self, unit)
+            self.__dict__.update({name: changes[name] for name in changes.keys() & unset})
 
     @classmethod
     def from_defaults(cls, *args: Any, **parameters: Any) -> Self:
@@ -299,22 +301,11 @@ def _listed(documents: Iterable[BaseNode]) -> Sequence[Document]:
     return cast("list[Document]", nodes)  # LlamaIndex's own classes take any node
 
 
-def _in_unit(parameters: Mapping[str, Any], unit: LengthFunction) -> dict[str, Any]:
-    """Replace the unit "tokens" in the parameters and in nested strategies by `unit`."""
-    return {
-        name: unit
-        if name == "length_function" and value == "tokens"
-        else _nested_in_unit(value, unit)
-        for name, value in parameters.items()
-    }
-
-
-def _nested_in_unit(value: Any, unit: LengthFunction) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_nested_in_unit(each, unit) for each in value)
-    if isinstance(value, Chunker):
-        return value.model_copy(update=_in_unit(value.__dict__, unit))
-    return value
+def _in_unit(chunker: Chunker, unit: LengthFunction) -> dict[str, Any]:
+    """Return the parameters that change if `unit` replaces "tokens" in a chunker and inside it."""
+    changes = replace_inside(chunker, lambda each: each.model_copy(update=_in_unit(each, unit)))
+    is_counted = getattr(chunker, "length_function", None) == "tokens"
+    return {**changes, "length_function": unit} if is_counted else changes
 
 
 def _sources(nodes: Sequence[BaseNode], prefixes: Sequence[str]) -> list[Source]:

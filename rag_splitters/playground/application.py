@@ -26,9 +26,12 @@ from starlette.staticfiles import StaticFiles
 from rag_splitters import CATALOGUE
 from rag_splitters.chunkers.by_name import changed_parameters
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError
-from rag_splitters.playground.cutting import Cut, Hit, chunkers
+from rag_splitters.models.chat import ChatModel
+from rag_splitters.models.pickling import models_of
+from rag_splitters.playground.cutting import Cut, Hit
 from rag_splitters.playground.fields import rows, strategy_options
 from rag_splitters.playground.form import chunker_from_form
 from rag_splitters.playground.model_set import ModelSet
@@ -223,11 +226,10 @@ class _Page:
 
     def _reason_to_wait(self, chunker: Chunker, side: Side) -> str:
         """Say why cutting waits for the user to press Run; "" if it does not."""
-        parts = list(chunkers(chunker))
-        if any(getattr(each, "llm", None) is not None for each in parts):
+        if any(isinstance(each, ChatModel) for each in models_of(chunker)):
             return f"calls {self.models.descriptions['llm']}"
         # A regular expression can run for ever, and a link can come from anyone.
-        changed = {name for each in parts for name in changed_parameters(each)}
+        changed = {name for each in chunkers_in(chunker) for name in changed_parameters(each)}
         if side.is_linked and not changed.isdisjoint(_REGEX_PARAMETERS):
             return "uses regular expressions that came with a link"
         return ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import unit_of
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import rank, total, union
@@ -20,7 +20,7 @@ from rag_splitters.playground.texts import Text
 from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.text.coloured import Piece, pieces
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import sizer, unit_name
 from rag_splitters.text.structure import Range
 
 
@@ -79,15 +79,13 @@ class Cut:
 
     @cached_property
     def unit(self) -> str:
-        """The unit of the sizes: the strategy's own, or that of the last chunker within it."""
-        units = [c.length_function for c in chunkers(self.chunker) if isinstance(c, SizedChunker)]
-        own = isinstance(self.chunker, SizedChunker)
-        return str((units[0] if own else units[-1]) if units else "characters")
+        """The name of the unit of the sizes."""
+        return unit_name(unit_of(self.chunker))
 
     @cached_property
     def sizes(self) -> list[int]:
         """The size of each chunk. The text is measured only once."""
-        measure, text = sizer(self.unit), self.text.text
+        measure, text = sizer(unit_of(self.chunker)), self.text.text
         length = measure(text).length
         return [
             length(chunk.start, chunk.end)
@@ -132,15 +130,6 @@ class Cut:
                 hits.append(Hit(numbers[row], score))
         self.searches.put((question, k), hits)
         return hits
-
-
-def chunkers(chunker: Chunker) -> Iterator[Chunker]:
-    """Yield a chunker and all chunkers inside it."""
-    yield chunker
-    for value in chunker.__dict__.values():
-        for inner in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(inner, Chunker):
-                yield from chunkers(inner)
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,8 @@ from math import log
 from typing import Any
 
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.by_name import chunker_class, required_models, with_size
+from rag_splitters.chunkers.by_name import chunker_class, required_models
+from rag_splitters.contract.sized import SIZES, CompositeChunker
 from rag_splitters.playground.form import form
 from rag_splitters.playground.model_set import ModelSet
 
@@ -22,7 +23,6 @@ NONE = "none"
 
 _NAMES = {"\n": r"\n", "\t": r"\t", "\f": r"\f", "\r": r"\r"}
 _CHARACTERS = {name: character for character, name in _NAMES.items()} | {r"\\": "\\"}
-_SIZES = ("chunk_size", "chunk_overlap", "length_function")
 MAX_STAGES = 20
 
 
@@ -42,7 +42,7 @@ def read_strategy(fields: Mapping[str, str], name: str) -> dict[str, Any]:
     before = fields.get(f"{name}-before", strategy)
     if before != strategy and before in CATALOGUE:
         sizes = sizes_of(before, _read_parameters(before, fields, name))
-        return {"strategy": strategy, **with_sizes(strategy, sizes)}
+        return {"strategy": strategy, **sizes}
     return {"strategy": strategy, **_read_parameters(strategy, fields, name)}
 
 
@@ -135,40 +135,25 @@ def inner_chunkers(value: Any, key: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def sizes_of(strategy: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sizes of a strategy, or of the last chunker inside it.
+    """Return the sizes of a strategy; those that it leaves to others are of the last one inside.
 
     An overlap is left out if it is the default, because a window strategy needs its own.
     """
-    controls = {each["name"]: each["default"] for each in form(chunker_class(strategy))}
-    own = [name for name in _SIZES if name in controls]
-    inner = _first_inner(strategy, values)
-    if not own and inner:
-        return sizes_of(inner[1][-1]["strategy"], inner[1][-1])
-    sizes = {name: values.get(name, controls[name]) for name in own}
-    return {
+    kind = chunker_class(strategy)
+    defaults = {each["name"]: each["default"] for each in form(kind)}
+    own = {name: values.get(name, defaults[name]) for name in SIZES if name in defaults}
+    sizes = {
         name: size
-        for name, size in sizes.items()
+        for name, size in own.items()
         if size is not None and (name in values or name != "chunk_overlap")
     }
-
-
-def with_sizes(strategy: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that give these sizes to a strategy, as far as it has them."""
-    parameters: dict[str, Any] = {}
-    for key, size in sizes.items():
-        parameters = with_size(strategy, parameters, key, size)
-    return parameters
-
-
-def _first_inner(
-    strategy: str, values: Mapping[str, Any]
-) -> tuple[str, list[Mapping[str, Any]]] | None:
-    """Return the first parameter that holds chunkers, and these."""
-    for control in form(chunker_class(strategy)):
-        value = values.get(control["name"], control["default"])
-        if chunkers := [each for _, each in inner_chunkers(value, "")]:
-            return control["name"], chunkers
-    return None
+    inside = [
+        inner
+        for name, default in defaults.items()
+        for _, inner in inner_chunkers(values.get(name, default), name)
+        if issubclass(kind, CompositeChunker)
+    ]
+    return {**sizes_of(inside[-1]["strategy"], inside[-1]), **sizes} if inside else sizes
 
 
 def _read(control: Mapping[str, Any], fields: Mapping[str, str], key: str) -> Any:

@@ -11,7 +11,6 @@ from rag_splitters.playground.fields import (
     MAX_STAGES,
     read_strategy,
     sizes_of,
-    with_sizes,
     write_fields,
 )
 from rag_splitters.playground.texts import Text, Texts
@@ -143,7 +142,7 @@ def _stage_of(key: str, stages: Sequence[str]) -> str | None:
 def second_side(first: Side) -> Side:
     """Return the strategy to compare another one with at first: one of the same sizes."""
     strategy = "recursive" if first.strategy == "sentence" else "sentence"
-    return Side("b", strategy, with_sizes(strategy, sizes_of(first.strategy, first.values)))
+    return Side("b", strategy, sizes_of(first.strategy, first.values))
 
 
 def _whole_number(text: str | None) -> int | None:

@@ -185,9 +185,7 @@ def is_right_to_left(text: str, position: int) -> bool:
 def summary(cut: Cut) -> tuple[str, list[str]]:
     """Return the number of chunks, and remarks about their sizes and faults."""
     least, most = min(cut.sizes, default=0), max(cut.sizes, default=0)
-    sizes = (
-        f"{least:,} to {most:,} {_unit(cut)}" if least < most else f"{least:,} {_unit(cut)} each"
-    )
+    sizes = f"{least:,} to {most:,} {cut.unit}" if least < most else f"{least:,} {cut.unit} each"
     begins, dropped = cut.faults["mid_sentence"], cut.coverage[1]
     remarks = [
         (len(cut.chunks), sizes),
@@ -206,7 +204,7 @@ def figure_rows(cut: Cut) -> list[tuple[str, str, str]]:
     drops = f"{number_of(dropped, 'visible character')} are in no chunk"
     return [
         ("chunks", f"{len(cut.chunks):,}", ""),
-        (f"{_unit(cut)}: min, median, max", ", ".join(f"{size:,}" for size in spread), ""),
+        (f"{cut.unit}: min, median, max", ", ".join(f"{size:,}" for size in spread), ""),
         ("time", f"{1000 * cut.seconds:.1f} ms", "what the strategy took"),
         ("repeated", f"{repeated / length:.1%}", repeats),
         ("dropped", f"{dropped / length:.1%}", drops),
@@ -260,7 +258,7 @@ def facts(cut: Cut, number: int, twins: Mapping[int, int] | None, other: str) ->
     begins, ends = cut.sentence_cuts[number]
     faults = [name for name, is_so in (("starts", begins), ("ends", ends)) if is_so]
     details = [
-        ("size", f"{cut.sizes[number]:,} {_unit(cut)}"),
+        ("size", f"{cut.sizes[number]:,} {cut.unit}"),
         ("position", f"{chunk.start:,} to {chunk.end:,}"),
         *([("cut", f"{' and '.join(faults)} mid-sentence")] if faults else []),
         *((key, _metadata_text(key, value)) for key, value in chunk.metadata.items()),
@@ -315,7 +313,3 @@ def _metadata_text(key: str, value: Any) -> str:
     if is_list and not any(isinstance(each, dict | list | tuple) for each in value):
         return (" › " if key == "headings" else ", ").join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _unit(cut: Cut) -> str:
-    return "tokens" if cut.unit.startswith("tokens:") else cut.unit

@@ -18,7 +18,15 @@ from rag_splitters.text.measures import (
     WordMeasure,
 )
 
-__all__ = ["LengthFunction", "Measure", "Sizer", "Sizes", "sizer", "text_length"]
+__all__ = [
+    "LengthFunction",
+    "Measure",
+    "Sizer",
+    "Sizes",
+    "sizer",
+    "text_length",
+    "unit_name",
+]
 
 
 class Sizes(NamedTuple):
@@ -69,6 +77,15 @@ def text_length(text: str, length_function: LengthFunction) -> int:
     3
     """
     return sizer(length_function)(text).length(0, len(text))
+
+
+def unit_name(length_function: LengthFunction) -> str:
+    """Return the plural of a unit; "units" if it is the user's own.
+
+    >>> unit_name("tokens:gpt-4"), unit_name(len)
+    ('tokens', 'units')
+    """
+    return length_function.partition(":")[0] if isinstance(length_function, str) else "units"
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from rag_splitters.evaluation.measure.metrics import METRICS
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.evaluation.measure.uncertainty import Estimate, estimates
 from rag_splitters.parameters.checks import check_length_function, whole_number
-from rag_splitters.text.sizing import LengthFunction
+from rag_splitters.text.sizing import LengthFunction, unit_name
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Settings:
     @property
     def unit(self) -> str:
         """The name of the unit."""
-        name = self.length_function
-        return name.partition(":")[0] if isinstance(name, str) else "units"
+        return unit_name(self.length_function)
 
     @property
     def curve_budgets(self) -> list[int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rag_splitters.chunkers.by_name import required_models
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import Estimate
+from rag_splitters.models.chat import ChatModel
+from rag_splitters.models.pickling import models_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,11 @@ def _cost(strategy: Strategy) -> tuple[int, int]:
 
     The models are 0 for none, 1 for an embedding model and 2 for a chat model.
     """
-    models = 0
-    if isinstance(strategy.chunker, Chunker):
-        required = required_models(type(strategy.chunker))
-        has_llm = "llm" in required or getattr(strategy.chunker, "llm", None) is not None
-        models = 2 if has_llm else int(bool(required))
-    return models, len(strategy.chunks)
+    chunker = strategy.chunker
+    models = list(models_of(chunker)) if isinstance(chunker, Chunker) else []
+    if any(isinstance(model, ChatModel) for model in models):
+        return 2, len(strategy.chunks)
+    return int(bool(models)), len(strategy.chunks)
 
 
 def _points(gap: Estimate) -> str:
