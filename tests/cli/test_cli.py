@@ -31,7 +31,6 @@ from rag_splitters.text.coloured import printable
 from tests.support.processes import ROOT
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
-NESTED = 'chunker={"strategy": "recursive", "chunk_size": 60}'
 FILES = ("a.txt", "b.py", "c.json")
 TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
 
@@ -232,12 +231,8 @@ def test_split_hands_sizes_to_the_strategies_inside(name: str) -> None:
     assert len(found) > len(rows("split", "a.txt", "-s", name))
 
 
-def test_split_resizes_each_stage_that_has_a_size() -> None:
-    stages = 'stages=["page", {"strategy": "titled"}, {"strategy": "sentence", "chunk_size": 9}]'
-    assert refused("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages) == (
-        "chunk_size is given twice"
-    )
-    stages = 'stages=["page", {"strategy": "titled"}]'
+def test_split_resizes_each_stage() -> None:
+    stages = 'stages=["page", {"strategy": "titled"}, {"strategy": "sentence", "chunk_size": 900}]'
     found = rows("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages)
     assert max(len(row["text"]) for row in found) <= 30
     assert all(row["metadata"]["page_start"] == 1 for row in found)
@@ -341,7 +336,7 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         ),
         (
             ["split", "a.txt", "-s", "hybrid", "--chunk-size", "9", "-p", "stages=[]"],
-            "hybrid got an unknown parameter 'chunk_size'",
+            "stages must hold at least one chunker",
         ),
         (["split", "a.txt", "-p", "chunk_size"], "given as name=value, got 'chunk_size'"),
         (
@@ -375,10 +370,6 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["split", "a" * 300], "aaa cannot be read: File name too long"),
         (["index", "a" * 300, "a.txt"], "aaa: File name too long"),
         (["split", "a.txt", "--encoding", "undefined"], "unknown encoding 'undefined'"),
-        (
-            [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
-            "chunk_size is given twice",
-        ),
         (["splt"], "unknown command 'splt': choose demo, split, "),
         (["split", ""], "an argument is empty"),
         (["index", "idx", "", "--sync"], "an argument is empty"),
