@@ -35,7 +35,6 @@ from rag_splitters.structure.kinds import (
 )
 from rag_splitters.structure.languages import language_record
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.text.origin import Reading, UnreadableError
 
 
@@ -151,17 +150,13 @@ class AutoChunker(MergingChunker):
 
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
         """Choose the strategy for a text."""
-        is_pdf = any(_matches(pattern, "", metadata) for pattern in ("*.pdf", "application/pdf"))
-        is_pdf = is_pdf and "text/markdown" not in declared_types(metadata)  # read by Docling
-        kind = "text" if is_pdf else detect_kind(text, metadata)
+        kind = detect_kind(text, metadata)
         for pattern in self.rules:
             if _matches(pattern, kind, metadata):
                 return _Choice(rule=pattern)
         if kind == "text" and self.embeddings is not None:
-            outlined = stored_headings(text, metadata)
-            headings = outlined if is_pdf else Outline.of(text, "text", metadata=metadata).headings
-            if len(headings) < 2:
-                return _Choice("text without headings")
+            headings = Outline.of(text, "text", metadata=metadata).headings
+            return _Choice("text without headings" if len(headings) < 2 else kind)
         return _Choice(kind)
 
     def _chunker(self, choice: _Choice) -> Chunker:

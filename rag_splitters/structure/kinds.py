@@ -41,6 +41,7 @@ _PREFIX = 8_000  # characters
 _LINES = 200
 _NAME_KEYS = ("file_name", "file_path", "source")
 _TYPE_KEYS = ("file_type", "mimetype", "mime_type", "content_type")
+_PAGE_KEY = "page_start"  # in the metadata of PDFs that our own readers have read
 
 _Test: TypeAlias = Callable[[str], object]
 
@@ -78,24 +79,28 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     The metadata's `language`, type (`file_type`, `mimetype`, `content_type`) and name (`file_name`,
     `file_path`, `source`) come first, unless the text cannot be of that kind: loaders of HTML and
     CSV often return plain text. Then the first 8,000 characters decide. If they do not, the kind is
-    "text", and so it is for a text whose metadata lists its headings, such as that of a PDF. Text
-    that was read from a notebook, subtitles or a mail no longer counts as one of these.
+    "text", and so it is for a text whose metadata lists its headings. The text of a PDF is "text"
+    or, if its parser wrote that, "markdown", whatever else it looks like. Text that was read from a
+    notebook, subtitles or a mail no longer counts as one of these.
 
     >>> detect_kind("# TODO", {"source": "https://example.org/build.sh?raw=1"})
     'bash'
     >>> detect_kind("#!/usr/bin/env python3"), detect_kind("# Tea"), detect_kind("Boil water.")
     ('python', 'markdown', 'text')
     """
-    if stored_headings(text, metadata):
+    metadata = metadata or {}
+    is_pdf = _is_from_pdf(metadata)
+    if stored_headings(text, metadata) or (is_pdf and _PAGE_KEY in metadata):
         return "text"
     beginning = _beginning(text)
     is_read = has_origin(metadata)
-    for name in _declared(metadata or {}, beginning):
+    for name in _declared(metadata, beginning):
         is_possible = KINDS[name].is_possible
         if not (is_read and KINDS[name].read) and (is_possible is None or is_possible(beginning)):
             return name
     kind = _by_content(beginning)
-    return "text" if is_read and KINDS[kind].read else kind
+    is_other = (is_pdf and kind != "markdown") or (is_read and KINDS[kind].read)
+    return "text" if is_other else kind
 
 
 def detect_format(
@@ -177,6 +182,13 @@ def _declared(metadata: Mapping[str, Any], beginning: str) -> Iterator[str]:
     for path in declared_names(metadata):
         if kind := kind_of_name(path):
             yield kind
+
+
+def _is_from_pdf(metadata: Mapping[str, Any]) -> bool:
+    """Whether a text was read from a PDF, and its type does not say that it is Markdown now."""
+    types = declared_types(metadata)
+    is_pdf = any(name.lower().endswith(".pdf") for name in declared_names(metadata))
+    return "text/markdown" not in types and (is_pdf or "application/pdf" in types)
 
 
 def declared_types(metadata: Mapping[str, Any]) -> list[str]:

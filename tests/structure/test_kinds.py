@@ -94,7 +94,9 @@ def test_short_code_is_detected(kind: str) -> None:
         ('[\n  {\n    "a": 1', "json"),
         ("<!DOCTYPE html><p>x", "html"),
         ("\n<html lang=en>", "html"),
+        ("<?xml version='1.0'?><html><body><p>a</p></body></html>", "html"),
         ("<div><p>One</p><p>Two</p></div>", "html"),
+        ("<section><h1>One</h1><p>Two.</p></section>", "html"),
         ('<feed xmlns="http://a">\n  <entry><title>Tea</title>', "xml"),  # only its beginning
         ("<feed>\n  <entry><title>Tea</title>", "html"),
         ("```\n<p></p><p></p>\n```", "markdown"),
@@ -247,3 +249,20 @@ def test_front_ends_pass_the_name_of_a_file() -> None:
             [LlamaDocument(text=text, metadata={"file_name": name})]
         )
         assert ("headings" in nodes[0].metadata) is has_headings
+
+
+@pytest.mark.parametrize("metadata", [{"source": "a/b.PDF"}, {"file_type": "application/pdf"}])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("# Install\n\nRun it.\n\n## Linux\n\nMake it.\n", "markdown"),
+        ("import os\nimport sys\nprint(os.name)\n", "text"),
+        ("a,b,c\n1,2,3\n4,5,6\n", "text"),
+        ("The ships came in.\nThey left.\n", "text"),
+    ],
+)
+def test_a_pdf_holds_prose_or_what_its_parser_wrote_in_markdown(
+    text: str, kind: str, metadata: dict[str, Any]
+) -> None:
+    assert detect_kind(text, metadata) == kind
+    assert detect_kind(text, {**metadata, "page_start": 1}) == "text", "read by FileLoader"
