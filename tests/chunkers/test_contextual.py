@@ -15,7 +15,7 @@ from langchain_core.stores import InMemoryStore
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.calls import run
 from rag_splitters.chunkers.contextual import ContextualChunker
-from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.llama_index import ContextualNodeParser
 from rag_splitters.meaning.situating import window_around
 from rag_splitters.models import ModelError
 from rag_splitters.models.cache import FolderCache, text_cache
@@ -26,10 +26,6 @@ from tests.support.splitting import asplit_texts, split_texts
 
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
 SMALL = RecursiveChunker(chunk_size=20)
-
-
-class ContextualParser(ContextualChunker, ChunkerNodeParser):
-    """Stands for the front end's own class."""
 
 
 def chunk_in(prompt: str) -> str:
@@ -103,23 +99,6 @@ def test_every_kind_of_model_gives_the_same_contexts(kind: Any) -> None:
     assert len(llm.prompts) == 3
     assert asyncio.run(asplit_texts(chunker, [TEXT, "", TEXT])) == [spans, [], spans]
     assert len(llm.prompts) == 6  # the same document twice: asked once
-
-
-def test_document_stands_before_the_chunk_and_is_shared() -> None:
-    llm = Function(about)
-    ContextualChunker(chunker=SMALL, llm=llm).spans(TEXT)
-    document = f"<document>\n{TEXT}\n</document>\n\n"
-    (shared,) = {prompt.partition(document)[0] for prompt in llm.prompts}
-    assert "Write a short context" in shared
-    assert [chunk_in(prompt) for prompt in llm.prompts][1] == "## Green"
-
-
-def test_documents_with_places_in_them_are_data() -> None:
-    llm = Function(about)
-    text = "Here is {chunk} and {document}.\n\nAnd \ud800 there."
-    ContextualChunker(chunker=SMALL, llm=llm).spans(text)
-    assert "Here is {chunk} and {document}." in llm.prompts[0]
-    assert not any("\ud800" in prompt for prompt in llm.prompts)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 2000, 10**6])
@@ -248,21 +227,21 @@ def test_inner_chunkers_metadata_and_place_are_kept() -> None:
 
 def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
     store = InMemoryStore()
-    parser = ContextualParser(llm=LangChainDouble(script=about), cache=store)
+    parser = ContextualNodeParser(llm=LangChainDouble(script=about), cache=store)
     for shown in (repr(parser), json.dumps(parser.to_dict(), default=str)):
         assert "secret" not in shown
         assert "InMemoryStore" not in shown
     with pytest.raises(TypeError, match="cannot be pickled because of cache"):
-        pickle.dumps(ContextualParser(llm=about, cache=store))
+        pickle.dumps(ContextualNodeParser(llm=about, cache=store))
     with pytest.raises(TypeError, match="pass the path of a folder"):
         pickle.dumps(ContextualChunker(cache=store))
-    kept = ContextualParser(llm=about, cache=tmp_path, chunker=SMALL)
+    kept = ContextualNodeParser(llm=about, cache=tmp_path, chunker=SMALL)
     assert str(tmp_path) not in str(kept.to_dict())
-    read = ContextualParser.from_dict(kept.to_dict(), llm=about, cache=tmp_path)
+    read = ContextualNodeParser.from_dict(kept.to_dict(), llm=about, cache=tmp_path)
     for again in (pickle.loads(pickle.dumps(kept)), read):
         assert again.cache == kept.cache == FolderCache(str(tmp_path))
         assert again.spans(TEXT) == kept.spans(TEXT)
-    assert ContextualParser.from_dict(ContextualParser().to_dict()).llm is None
+    assert ContextualNodeParser.from_dict(ContextualNodeParser().to_dict()).llm is None
     assert parser.model_copy(deep=True).cache == parser.cache
 
 

@@ -257,31 +257,6 @@ def test_overlap_adds_more_than_a_heading() -> None:
 STORY = " ".join(f"This is sentence number {n}, and it is short." for n in range(60))
 
 
-def test_overlap_begins_with_a_sentence_if_one_fits() -> None:
-    for chunker in (
-        RecursiveChunker(chunk_size=300, chunk_overlap=80),
-        RecursiveChunker(chunk_size=300, chunk_overlap=80, separators=[". ", " "]),
-        SentenceChunker(chunk_size=300, chunk_overlap=80),
-        ContentAwareChunker(chunk_size=300, chunk_overlap=80),
-    ):
-        chunks = [chunk.text for chunk in chunker.chunk(STORY)]
-        assert len(chunks) > 8
-        assert all(chunk.startswith("This is") for chunk in chunks)
-
-
-def test_overlap_begins_with_a_word_if_no_sentence_fits() -> None:
-    spans = RecursiveChunker(chunk_size=100, chunk_overlap=20).spans(STORY.replace(".", ","))
-    repeated = [one.end - other.start for one, other in pairwise(spans)]
-    assert all(10 < length <= 20 for length in repeated)
-
-
-def test_overlap_of_code_begins_with_a_line() -> None:
-    text = "result = combine(first_argument, second_argument, third)\n" * 20
-    spans = RecursiveChunker(chunk_size=300, chunk_overlap=130).spans(text)
-    assert all(other.start < one.end for one, other in pairwise(spans))
-    assert all(span.text_of(text).startswith("result") for span in spans)
-
-
 def test_overlap_of_windows_is_exact() -> None:
     for chunker in (
         FixedSizeChunker(chunk_size=50, chunk_overlap=20),

@@ -122,10 +122,6 @@ def test_rules_in_another_order_are_other_rules() -> None:
     assert hash(AutoChunker(rules=rules)) == hash(AutoChunker(rules=dict(rules)))
 
 
-def test_blank_text_has_no_chunk() -> None:
-    assert RecursiveChunker(strip_whitespace=False).chunk(" ") == []
-
-
 @pytest.mark.parametrize("overlap", [0, 3])
 def test_windows_keep_their_edges_unless_they_are_stripped(overlap: int) -> None:
     text = "one  two\n\n three   four \n five  "

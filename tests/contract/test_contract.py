@@ -44,6 +44,7 @@ VIOLATIONS = (
     "The same passage again. \U000e0041The same passage again. ",
     "aLongerwordสวัสดีสวัสดี\u0600 ",
     "<img alt=x>",
+    " ",
     " \U000e6146\u0600\u0600 \u0600",
     "item\n<|endoftext|>```\n\u3000<table><tr><td>ⲉ각![a](g)",
     "aDr. No said so.\n\nDr. No said so.",

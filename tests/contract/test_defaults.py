@@ -181,12 +181,3 @@ def test_changed_parameters_hold_an_overlap_that_is_the_default_without_a_size()
     chunker = RecursiveChunker(chunk_size=500, chunk_overlap=200)
     parameters = changed_parameters(chunker, RecursiveTextSplitter)
     assert parameters == {"chunk_size": 500, "chunk_overlap": 200}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_llama_index_measures_in_tokens_and_langchain_in_characters(name: str) -> None:
-    core, langchain, llama_index = classes(name)
-    assert default_of(llama_index, "length_function") == "tokens"
-    unit = "tokens" if name == "token" else "characters"
-    assert default_of(core, "length_function") == unit
-    assert default_of(langchain, "length_function") == unit

@@ -33,6 +33,7 @@ from rag_splitters import (
     SentenceWindowChunker,
     SizedChunker,
     Span,
+    TableChunker,
     TitledChunker,
     TopicChunker,
 )
@@ -158,6 +159,7 @@ NESTED = 'a chunker or {"strategy": name, ...}'
         (HybridChunker, {"stages": ["page", 3]}, f"stages[1] must be {NESTED}, got 3"),
         (ModalityChunker, {"format": "xls"}, "format must be"),
         (ModalityChunker, {"image": "save"}, "image must be"),
+        (TableChunker, {"format": "odf"}, "format must be"),
         (ModalityChunker, {"code": None}, "code must be"),
         (ModalityChunker, {"chunk_size": 10, "chunk_overlap": 20}, "must be smaller than chunk_si"),
         (

@@ -1,4 +1,4 @@
-"""Retrieval figures: by hand, and against sets of positions; bootstrap intervals."""
+"""Retrieval figures against sets of positions; bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_splitters.evaluation.measure.metrics import (
@@ -49,6 +49,7 @@ def test_overlap_is_the_size_of_the_intersection(known: list[Range], others: lis
     assert overlap(known, others) == len(ground(known) & ground(others)) == overlap(others, known)
 
 
+@example([(0, 10)], [], 0)
 @given(some_intervals, intervals, st.integers(0, 50))
 def test_cover_agrees_with_counting_characters(
     references: list[Range], found: list[Range], elsewhere: int
@@ -97,13 +98,6 @@ def test_recall_at_budgets_agrees_with_taking_characters_in_turn(
         expected.append(len(taken & ground(references)) / len(ground(references)))
     assert recall_at_budgets(references, ranked, budgets) == expected
     assert expected == sorted(expected)
-
-
-# By hand
-
-
-def test_cover_of_nothing_retrieved_is_nought() -> None:
-    assert cover([(0, 10)], [], retrieved=0) == (0, 0, 0)
 
 
 # Intervals

@@ -15,7 +15,6 @@ import llama_index.core
 import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import (
@@ -221,12 +220,6 @@ def test_embeddings_are_positional() -> None:
     assert semantic(model, min_chunk_size=None) == semantic(model)
 
 
-def test_too_many_positional_arguments_raise() -> None:
-    kind: Any = RecursiveTextSplitter
-    with pytest.raises(TypeError, match="takes only separators, keep_separator"):
-        kind(["\n"], True, False, 100)
-
-
 # keep_separator, strip_whitespace
 
 
@@ -355,7 +348,6 @@ def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) ->
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (RecursiveTextSplitter, {"chunksize": 3}, "did you mean 'chunk_size'?"),
         (RecursiveTextSplitter, {"separator": "x", "separators": ["y"]}, "separator or separators"),
         (SeparatorTextSplitter, {"separator": "x", "separators": ["y"]}, "separator or separators"),
         (SentenceTextSplitter, {"pipeline": "en"}, 'pass segmenter="spacy:<pipeline>"'),
@@ -383,13 +375,6 @@ def test_windows_of_tokens_are_langchains(monkeypatch: Any) -> None:
     text = "Tokens are not words, they say."
     expected = TokenTextSplitter(**options).split_text(text)
     assert ours.TokenTextSplitter(**options).split_text(text) == expected
-
-
-# HashingEmbeddings where LangChain wants Embeddings
-
-
-def test_hashing_embeddings_are_embeddings() -> None:
-    assert isinstance(HashingEmbeddings(), Embeddings)
 
 
 # The migration page

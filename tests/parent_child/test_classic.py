@@ -153,10 +153,8 @@ def test_parameters_and_calls_of_classic_are_taken(vectorstore: Chroma) -> None:
     [
         ({"search_kwargs": {"k": "9"}}, r'search_kwargs\["k"\] must be a whole number .*"9"|9'),
         ({"byte_store": InMemoryByteStore()}, "pass docstore or byte_store, not both"),
-        ({"search_type": "other"}, "search_type must be .*similarity.* got 'other'"),
         ({"id_key": ""}, "id_key must not be empty"),
         ({"smoothing": 0.5}, "smoothing=0.5 needs Chroma: InMemoryVectorStore"),
-        ({"chlid_splitter": None}, "did you mean 'child_splitter'"),
     ],
 )
 def test_what_is_not_taken_is_refused_with_a_reason(options: dict[str, Any], message: str) -> None:

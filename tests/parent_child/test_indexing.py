@@ -48,23 +48,6 @@ def test_duplicates_in_one_call_are_stored_once_and_the_last_counts() -> None:
     )
 
 
-def test_a_changed_document_replaces_its_chunks_and_leaves_none() -> None:
-    old = Document(page_content=TEXT, metadata={"page": 1, "old": "x"}, id="d")
-    new = Document(page_content=PARAGRAPHS[0] + " New.", metadata={"page": 2}, id="d")
-    retriever = build([old])
-    retriever.add_documents([new])
-    fresh = build([new])
-    for each in (old_children := children(retriever)), (new_children := children(fresh)):
-        for metadata in each.values():
-            del metadata["_edition"]
-    assert old_children == new_children, "the keys of old metadata are gone too"
-    assert rows(retriever) == rows(fresh)
-    assert not any("whales" in r.page_content for r in retriever.invoke("whales", k=50))
-    assert retriever.delete(["d"])["num_deleted"] == 1
-    assert children(retriever) == {}
-    assert rows(retriever) == []
-
-
 def test_delete_takes_a_source() -> None:
     retriever = build(
         [

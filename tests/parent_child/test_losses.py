@@ -161,23 +161,6 @@ def test_collection_deleted_under_an_open_retriever_is_named(place: tuple[Any, s
         retriever.invoke(sentence(3))
 
 
-@every_front_end
-def test_adding_again_restores_children_and_parents(front: FrontEnd, tmp_path: Path) -> None:
-    retriever = front.build(PAGES, path=tmp_path)
-    collection = front.collection(retriever)
-    everything = sorted(collection.get()["ids"])
-    rows = getattr(retriever.docstore, "rows", retriever.docstore)
-    lost = collection.get(where={"_source_id": "p1"})
-    collection.delete(ids=lost["ids"][:2])
-    (child, *_) = collection.get(where={"_source_id": "p3"})["metadatas"]
-    rows.mdelete([child["parent_id"]])
-    assert not front.do(retriever, "verify").is_sound
-    front.do(retriever, "add_documents", front.documents(PAGES))
-    assert front.do(retriever, "verify").is_sound
-    assert sorted(collection.get()["ids"]) == everything
-    retriever.close()
-
-
 def change_a_parent(rows: Any, parent: str, record: str) -> None:
     (row,) = rows.mget([parent])
     rows.mset([(parent, {**row, "text": row["text"].replace("e", "3")})])

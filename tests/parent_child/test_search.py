@@ -657,22 +657,6 @@ def test_smoothed_vectors_are_those_of_a_naive_gaussian(front: FrontEnd, width: 
                 np.testing.assert_allclose(vector, mixed / np.linalg.norm(mixed), atol=1e-5)
 
 
-@every_front_end
-def test_changed_smoothing_writes_everything_again(front: FrontEnd) -> None:
-    counted: list[int] = []
-
-    def model(texts: list[str]) -> list[list[float]]:
-        counted.append(len(texts))
-        return HashingEmbeddings(dimensions=32).embed_documents(texts)
-
-    retriever = front.build(DOCUMENTS, embeddings=model)
-    first = sum(counted)
-    other = front.varied(retriever, smoothing=0.6)
-    for _ in range(2):
-        front.do(other, "add_documents", front.documents(DOCUMENTS))
-        assert sum(counted) == 2 * first
-
-
 # Rerankers
 
 

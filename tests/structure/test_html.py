@@ -113,16 +113,6 @@ def test_a_word_stands_in_the_html_of_its_chunk(name: str) -> None:
         assert not set(words(own)) - words_inside(text, span)
 
 
-def test_check_finds_what_is_lost() -> None:
-    class Losing(ContentAwareChunker):
-        main_content_only: bool = True
-
-    text = "<nav>Home</nav><p>Tea.</p>"
-    with pytest.raises(AssertionError, match=r"Home.* is lost"):
-        check_chunker(Losing(format="html"), text)
-    check_chunker(Losing(format="html"), text, [(0, text.index("<p>"))])
-
-
 DROPPED = {
     "nav": "<nav>{}</nav>",
     "role": "<div role='navigation'><div>{}</div></div>",

@@ -495,15 +495,6 @@ def test_text_has_the_sizes_of_the_tables_if_not_given() -> None:
     assert TableChunker(**TableChunker(text=None).model_dump()).text is None
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"format": "odf"}, {"render": "xml"}, {"rows_per_chunk": 0}, {"chunk_size": 0}, {"text": 1}],
-)
-def test_table_chunker_refuses(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        TableChunker(**parameters)
-
-
 @pytest.mark.parametrize("format", WRITE)
 def test_work_grows_with_the_table(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = 0

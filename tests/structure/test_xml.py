@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rag_splitters import AutoChunker, ContentAwareChunker, HierarchicalChunker
 from rag_splitters.structure.blocks import read_blocks
-from rag_splitters.structure.kinds import detect_kind
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.xml import xml_page
 from tests.support.counting import count_calls
@@ -80,22 +79,6 @@ def test_items_are_numbered_and_indented_as_in_html() -> None:
     items = f"<listitem><para>a</para>{inner}</listitem><listitem><para>c</para></listitem>"
     page = xml_page(f"<d><title>T</title><orderedlist>{items}</orderedlist></d>")
     assert page.text == "T\n\n1. a\n  - b\n2. c"
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (RSS, "xml"),
-        (DOCBOOK, "xml"),
-        (POM, "xml"),
-        ("<?xml version='1.0'?><html><body><p>a</p></body></html>", "html"),
-        ("<div><p>One.</p><p>Two.</p></div>", "html"),
-        ("<section><h1>One</h1><p>Two.</p></section>", "html"),
-        ("a < b and c > d", "text"),
-    ],
-)
-def test_xml_is_told_from_html(text: str, kind: str) -> None:
-    assert detect_kind(text) == kind
 
 
 PIECES = (
