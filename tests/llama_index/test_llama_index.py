@@ -40,29 +40,13 @@ from rag_splitters.llama_index import (
     TitledNodeParser,
 )
 from rag_splitters.models import HashingEmbeddings
+from tests.langchain.test_langchain import PASSAGE, STORY
 from tests.support.cases import (
     CASES,
-    HASHES,
     about_tea,
-    every_third,
     letters,
-    no_propositions,
-    words_in_capitals,
 )
-from tests.support.forms import front_end, front_end_class
-
-PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
-
-STORY = """# Lighthouses
-
-A lighthouse warns ships of rocks. Its keeper climbed the stairs every evening.
-
-The lamp burned paraffin. A lens of many prisms made one beam of it.
-
-# Bridges
-
-A bridge carries a road across a river. Engineers reckon with wind and flood.
-"""
+from tests.support.forms import front_end, front_end_class, required
 
 
 def numbered(index: int, document: Any) -> str:
@@ -284,15 +268,8 @@ PARSERS = {name: front_end_class(name, "llama_index") for name in CATALOGUE}
 
 
 def least(name: str) -> dict[str, Any]:
-    needed: dict[str, dict[str, Any]] = {
-        "keyword": {"keywords": ("word",)},
-        "separator": {"chunk_size": 90},
-        "entity": {"ner": words_in_capitals},
-        "agentic": {"llm": every_third},
-        "proposition": {"llm": no_propositions},
-    }
-    embeds = ("semantic", "embedding", "cluster")
-    return {"embeddings": HASHES} if name in embeds else needed.get(name, {})
+    """The parameters of a parser that has no default for them, or has a size only if told."""
+    return {"chunk_size": 90} if name == "separator" else required(name)
 
 
 def key(parser: Any) -> str:
