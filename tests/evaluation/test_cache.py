@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_classic.storage import LocalFileStore
-from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import EmbeddingChunker, SemanticChunker
 from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.models import Embedder, HashingEmbeddings
+from tests.support.caches import CACHES
 
 
 class Counting:
@@ -49,19 +48,7 @@ def test_each_distinct_text_is_embedded_once() -> None:
     assert cached.embed([]).shape == (0, 0)
 
 
-def folder(path: Path) -> Any:
-    return str(path)
-
-
-def langchain_store(path: Path) -> Any:
-    return LocalFileStore(path)
-
-
-def llama_index_store(path: Path) -> Any:
-    return SimpleKVStore()
-
-
-@pytest.mark.parametrize("make", [folder, langchain_store, llama_index_store])
+@pytest.mark.parametrize("make", [str, *CACHES.values()])
 def test_the_next_run_embeds_nothing(make: Any, tmp_path: Path) -> None:
     cache = make(tmp_path)
     runs = []

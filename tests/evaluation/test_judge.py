@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from langchain_classic.storage import LocalFileStore
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from llama_index.core.storage.kvstore import SimpleKVStore
 from pydantic import BaseModel
 
 from rag_splitters.calls import arun, run
 from rag_splitters.evaluation.judge import Failure, Judge
 from rag_splitters.evaluation.judge.scores import Retrieved, retrieve
 from rag_splitters.evaluation.measure.uncertainty import mean_score
+from tests.support.caches import CACHES
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 
 
@@ -41,13 +39,6 @@ def ask(judge: Judge) -> list[Answer | Failure]:
     return run(judge.judge([PROMPTS], Answer))[0]
 
 
-CACHES = {
-    "langchain": lambda path: InMemoryStore(),
-    "langchain bytes": lambda path: InMemoryByteStore(),
-    "langchain files": lambda path: LocalFileStore(path / "files"),
-    "llama_index": lambda path: SimpleKVStore(),
-    "folder": lambda path: path / "new" / "folder",
-}
 MODELS = [
     Function(odd),
     AsyncFunction(odd),

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_openai import ChatOpenAI
-from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import (
     AgenticChunker,
@@ -23,6 +21,7 @@ from rag_splitters import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.models.describing import cache_name
+from tests.support.caches import CACHES
 from tests.support.splitting import asplit_texts, split_texts
 
 ASKED: list[str] = []
@@ -45,12 +44,6 @@ def sentences(number: int, count: int = 6) -> str:
 
 
 TEXTS = [sentences(number) for number in range(4)]
-STORES: dict[str, Callable[[Path], Any]] = {
-    "langchain": lambda path: InMemoryStore(),
-    "langchain bytes": lambda path: InMemoryByteStore(),
-    "llama_index": lambda path: SimpleKVStore(),
-    "folder": lambda path: path / "new",
-}
 STRATEGIES: dict[str, Callable[[Any], Any]] = {
     "agentic": lambda cache: AgenticChunker(llm=chat, cache=cache),
     "proposition": lambda cache: PropositionChunker(llm=chat, cache=cache),
@@ -61,11 +54,11 @@ STRATEGIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("strategy", "store"), zip(STRATEGIES, cycle(STORES), strict=False))
+@pytest.mark.parametrize(("strategy", "store"), list(zip(STRATEGIES, cycle(CACHES))))
 def test_second_run_asks_nothing_and_an_edit_for_itself(
     strategy: str, store: str, tmp_path: Path
 ) -> None:
-    cache = STORES[store](tmp_path)
+    cache = CACHES[store](tmp_path)
     ASKED.clear()
     spans = split_texts(STRATEGIES[strategy](cache), TEXTS)
     assert ASKED
