@@ -12,18 +12,17 @@ _RUN = """async () => {
 }"""
 
 
-def violations(page: Any, impacts: tuple[str, ...] = ("critical", "serious")) -> list[str]:
-    """What axe-core objects to on a page of Playwright, as it is drawn now.
+def violations(page: Any) -> list[str]:
+    """What axe-core calls critical or serious on a page of Playwright, as it is drawn now.
 
     The script is run by the browser's debugger, so the page's Content Security Policy does not
     stop it.
 
     Parameters:
         page: a page of Playwright's synchronous API.
-        impacts: the impacts that count; "moderate" and "minor" are the others.
 
     Returns: one line for each element: the rule, what it asks for, and the element.
     """
     if not page.evaluate("() => typeof axe === 'object'"):
         page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
-    return [line for impact, line in page.evaluate(_RUN) if impact in impacts]
+    return [line for impact, line in page.evaluate(_RUN) if impact in ("critical", "serious")]
