@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -30,23 +28,11 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, SemanticTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser, RecursiveNodeParser, SemanticNodeParser
 from rag_splitters.models import Embeddings, HashingEmbeddings, Llm, ask, embed
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.embedding_doubles import CountingEmbeddings
+from tests.support.embedding_doubles import embed as embed_texts
+from tests.support.splitting import asplit_texts, split_either, split_texts
 
 SUBJECTS = ("tea", "rain", "chess", "bread", "glass")
-
-
-class CountingModel:
-    """An embedding function that counts its requests and notes the threads that it runs on."""
-
-    def __init__(self) -> None:
-        self.model = HashingEmbeddings(dimensions=64)
-        self.requests: list[int] = []
-        self.threads: set[int] = set()
-
-    def __call__(self, texts: list[str]) -> list[list[float]]:
-        self.requests.append(len(texts))
-        self.threads.add(threading.get_ident())
-        return self.model.embed_documents(texts)
 
 
 def article(number: int) -> str:
@@ -65,13 +51,9 @@ ARTICLES = [article(number) for number in range(50)]
 
 def requests_of(make: Any, is_async: bool) -> list[int]:
     """How many texts each request to the model holds when the articles are split."""
-    model = CountingModel()
-    chunker = make(model)
-    if is_async:
-        asyncio.run(asplit_texts(chunker, ARTICLES))
-    else:
-        split_texts(chunker, ARTICLES)
-    return model.requests
+    model = CountingEmbeddings()
+    split_either(make(model), ARTICLES, is_async)
+    return [len(texts) for texts in model.calls]
 
 
 def semantic(model: Any) -> Chunker:
@@ -108,10 +90,10 @@ def test_hybrid_cluster_asks_as_often_as_cluster_alone() -> None:
 
 def test_one_model_in_two_fields_is_asked_once() -> None:
     texts = [f"{text}\n\n```\n{text}\n```\n" for text in ARTICLES]
-    model = CountingModel()
+    model = CountingEmbeddings()
     chunker = ModalityChunker(text=semantic(model), code=semantic(model), format="markdown")
     split_texts(chunker, texts)
-    assert model.requests[:-1] == [512] * (len(model.requests) - 1)  # full ones and a rest
+    assert {len(each) for each in model.calls[:-1]} == {512}  # full ones and a rest
 
 
 def test_what_a_strategy_gives_does_not_depend_on_the_other_sources() -> None:
@@ -206,10 +188,7 @@ class NamedNodeParser(Named, ChunkerNodeParser):
 )
 def test_metadata_reaches_every_strategy(wrap: Any, is_async: bool) -> None:
     chunker, texts, metadatas = wrap(Named()), ["One.", "Two."], [{"name": "a"}, {"name": "b"}]
-    if is_async:
-        results = asyncio.run(asplit_texts(chunker, texts, metadatas))
-    else:
-        results = split_texts(chunker, texts, metadatas)
+    results = split_either(chunker, texts, is_async, metadatas)
     assert [[span.metadata["keyword"] for span in spans] for spans in results] == [["a"], ["b"]]
 
 
@@ -267,10 +246,15 @@ async def test_no_splitting_on_the_event_loops_thread(chunker: Chunker) -> None:
 
 @pytest.mark.parametrize("name", NESTED)
 async def test_no_blocking_model_on_the_event_loops_thread(name: str) -> None:
-    model = CountingModel()
+    threads: set[int] = set()
+
+    def model(texts: list[str]) -> list[list[float]]:
+        threads.add(threading.get_ident())
+        return embed_texts(texts)
+
     await asplit_texts(NESTED[name](model), ARTICLES[:3])
-    assert model.threads
-    assert threading.get_ident() not in model.threads
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_no_assembling_on_the_event_loops_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,21 +305,3 @@ async def test_a_strategy_may_ask_both_kinds_of_models() -> None:
     results = split_texts(chunker, ["one", "two"])
     assert [spans[0].metadata["keyword"] for spans in results] == ["ONE 8", "TWO 8"]
     assert await asplit_texts(chunker, ["one", "two"]) == results
-
-
-def test_only_the_base_class_writes_split_and_asplit() -> None:
-    for chunker in CATALOGUE.values():
-        assert chunker.split is Chunker.split
-        assert chunker.asplit is Chunker.asplit
-        owner = next(kind for kind in chunker.__mro__ if "plan" in vars(kind))
-        written = inspect.getsource(owner)
-        assert ("    def spans(" in written) + ("    async def plan(" in written) == 1, chunker
-
-
-async def test_asplit_is_lazy() -> None:
-    async def first(results: AsyncIterator[list[Span]]) -> list[Span]:
-        async for spans in results:
-            return spans
-        return []
-
-    assert await first(Planned().asplit(watched(10, weakref.WeakSet()))) == [Span(0, 27)]

@@ -19,24 +19,11 @@ from rag_splitters.langchain import Representations
 from rag_splitters.langchain import parent_document_retriever as open_in_langchain
 from rag_splitters.models import HashingEmbeddings, ModelError, chat_model
 from rag_splitters.parent_child import MissingChildrenError
-from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.records import Entry
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.front_ends import FrontEnd, every_front_end, in_turn, sentence
 
 QUESTION = "zebra quokka"
-
-
-class Counted:
-    """A writer of representations that counts the texts that it is given."""
-
-    def __init__(self, function: Callable[[str], Any]) -> None:
-        self.function = function
-        self.texts: list[str] = []
-
-    def __call__(self, text: str) -> Any:
-        self.texts.append(text)
-        return self.function(text)
 
 
 def about(text: str) -> list[str]:
@@ -52,22 +39,11 @@ def page(*numbers: int) -> str:
 PAGES = [("a", page(*range(20)), {"source": "a.md"}), ("b", page(*range(30, 34)), {})]
 
 
-class CountedEmbeddings:
-    """Embeddings that count their texts."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def __call__(self, texts: list[str]) -> list[list[float]]:
-        self.texts += texts
-        return HashingEmbeddings(dimensions=256).embed_documents(texts)
-
-
 @in_turn("of", ["parents", "children"])
 def test_a_piece_is_found_by_what_represents_it_alone(front: FrontEnd, of: Any) -> None:
-    writer = Counted(about)
+    writer = Function(about)
     index = front.build(PAGES, representations=Representations(function=writer, of=of), k=1)
-    wanted = next(text for text in writer.texts if sentence(31) in text)
+    wanted = next(text for text in writer.prompts if sentence(31) in text)
     assert (len(wanted) > 60) == (of == "parents")
     place = PAGES[1][1].index(wanted)
     kinds = product(("hybrid", "similarity", "mmr"), ("parents", "children", "passages"))
@@ -99,33 +75,32 @@ def test_a_representation_may_say_what_its_piece_says(of: Any) -> None:
 
 @every_front_end
 def test_an_edit_pays_only_for_what_changed(front: FrontEnd, tmp_path: Path) -> None:
-    writer, embeddings = Counted(about), CountedEmbeddings()
+    writer, embeddings = Function(about), CountingEmbeddings()
     options: dict[str, Any] = {
         "embeddings": embeddings,
-        "model_name": "counted",
         "path": tmp_path,
         "representations": Representations(function=writer, of="children"),
     }
     retriever = front.build(PAGES, **options)
-    pieces, embedded = len(writer.texts), len(embeddings.texts)
+    pieces, embedded = len(writer.prompts), len(embeddings.texts)
     assert embedded == pieces + 2 * pieces, "children and two representations of each"
     front.do(retriever, "add_documents", front.documents(PAGES))
     front.do(retriever, "sync", front.documents(PAGES))
-    assert (len(writer.texts), len(embeddings.texts)) == (pieces, embedded)
+    assert (len(writer.prompts), len(embeddings.texts)) == (pieces, embedded)
     longer = ("a", PAGES[0][1] + " " + sentence(99), PAGES[0][2])  # the last parent changes
     front.do(retriever, "add_documents", front.documents([longer]))
-    assert writer.texts[pieces:] == [sentence(99)]
+    assert writer.prompts[pieces:] == [sentence(99)]
     assert sorted(embeddings.texts[embedded:]) == sorted([sentence(99), *about(sentence(99))])
     moved = ("a", sentence(98) + "\n\n" + longer[1], PAGES[0][2])  # all positions change
-    pieces, embedded = len(writer.texts), len(embeddings.texts)
+    pieces, embedded = len(writer.prompts), len(embeddings.texts)
     front.do(retriever, "add_documents", front.documents([moved]))
-    assert len(writer.texts) - pieces < 8
-    assert len(embeddings.texts) - embedded == 3 * (len(writer.texts) - pieces)
+    assert len(writer.prompts) - pieces < 8
+    assert len(embeddings.texts) - embedded == 3 * (len(writer.prompts) - pieces)
     assert front.do(retriever, "verify").is_sound
     retriever.close()
-    pieces = len(writer.texts)
+    pieces = len(writer.prompts)
     with front.build([moved], **options) as again:  # another process, as it were
-        assert len(writer.texts) == pieces
+        assert len(writer.prompts) == pieces
         (result, *_) = front.find(again, "zebra n98")
         assert result.text.startswith(sentence(98))
         front.delete(again, ["a", "b"])
@@ -136,9 +111,9 @@ def test_an_edit_pays_only_for_what_changed(front: FrontEnd, tmp_path: Path) -> 
 
 @every_front_end
 def test_lost_children_are_made_again_without_another_call(front: FrontEnd) -> None:
-    writer = Counted(about)
+    writer = Function(about)
     retriever = front.build(PAGES, representations=writer)
-    calls = len(writer.texts)
+    calls = len(writer.prompts)
     collection = front.collection(retriever)
     rows = collection.get(include=["metadatas"])
     pairs = zip(rows["ids"], rows["metadatas"], strict=True)
@@ -148,7 +123,7 @@ def test_lost_children_are_made_again_without_another_call(front: FrontEnd) -> N
     assert front.do(retriever, "verify").without_children == ["a", "b"]
     front.do(retriever, "verify", repair=True)
     assert front.do(retriever, "verify").is_sound
-    assert len(writer.texts) == calls
+    assert len(writer.prompts) == calls
     assert sorted(collection.get()["ids"]) == sorted(rows["ids"])
 
 
@@ -208,21 +183,6 @@ def test_neighbours_neither_lend_to_nor_mix_with_representations(
     assert len(found.text) > len(sentence(5)), "the piece's neighbours come with it"
 
 
-def test_a_representation_lends_to_the_neighbours_of_its_piece_after_others_are_gone() -> None:
-    def children(number: int) -> list[Entry]:
-        pieces = [Entry(f"text {n}", {}, f"{number}-{n}") for n in range(5)]
-        return pieces + [
-            Entry("zebra", {"_represents": piece.id}, f"{piece.id}-zebra") for piece in pieces
-        ]
-
-    index, values = KeywordIndex(None), {"250-2-zebra": 1.0, "250-2": 0.5}
-    index.update({str(number): children(number) for number in range(300)})
-    expected = ["250-2-zebra", "250-1", "250-3", "250-0", "250-4"]
-    assert index.lend(values, 5, 9) == expected
-    index.update({str(number): [] for number in range(240)})  # the others are numbered anew
-    assert index.lend(values, 5, 9) == expected
-
-
 @every_front_end
 def test_a_failing_function_says_where_and_loses_nothing(front: FrontEnd, tmp_path: Path) -> None:
     def fail(text: str) -> list[str]:
@@ -231,18 +191,18 @@ def test_a_failing_function_says_where_and_loses_nothing(front: FrontEnd, tmp_pa
         return about(text)
 
     broken = True
-    writer = Counted(fail)
+    writer = Function(fail)
     retriever = front.build(PAGES[:1], representations=writer, path=tmp_path, model_name="m")
-    calls, count = len(writer.texts), front.collection(retriever).count()
+    calls, count = len(writer.prompts), front.collection(retriever).count()
     new = front.documents([("c", page(50, 51), {}), PAGES[1]])
     with pytest.raises(ModelError, match=r"representations of document 'b': .*out of ink"):
         front.do(retriever, "add_documents", new)
     assert front.collection(retriever).count() == count
     assert front.do(retriever, "verify").is_sound
-    tried = writer.texts[calls:]
+    tried = writer.prompts[calls:]
     broken = False
     front.do(retriever, "add_documents", new)
-    again = writer.texts[calls + len(tried) :]
+    again = writer.prompts[calls + len(tried) :]
     assert len(again) == 1, "the others were answered before"
     assert "n31" in again[0]
     assert front.do(retriever, "verify").is_sound
@@ -258,7 +218,7 @@ def test_a_wrong_answer_of_a_function_is_named(wrong: Any) -> None:
 
 
 def test_an_answer_that_was_paid_for_survives_a_failing_embedder() -> None:
-    writer, fails = Counted(about), [True]
+    writer, fails = Function(about), [True]
 
     def embed(texts: list[str]) -> list[list[float]]:
         if fails:
@@ -270,15 +230,15 @@ def test_an_answer_that_was_paid_for_survives_a_failing_embedder() -> None:
             retriever.add_documents([Document("Tea.", id="tea")])
         fails.clear()
         retriever.add_documents([Document("Tea.", id="tea")])
-        assert writer.texts == ["Tea."]
+        assert writer.prompts == ["Tea."]
 
 
 def test_a_piece_without_representations_is_paid_once() -> None:
-    writer = Counted(lambda _: [])
+    writer = Function(lambda _: [])
     with open_in_langchain(representations=writer) as retriever:
         for _ in range(3):
             retriever.add_documents([Document("Tea.", id="tea")])
-        assert writer.texts == ["Tea."]
+        assert writer.prompts == ["Tea."]
         assert len(retriever.vectorstore.get()["ids"]) == 1  # type: ignore[attr-defined]
 
 
@@ -324,7 +284,7 @@ def test_pieces_of_all_documents_are_asked_for_concurrently() -> None:
 
 def test_the_setting_is_part_of_what_a_document_is(tmp_path: Path) -> None:
     """Another prompt or writer writes anew; the children are not embedded again."""
-    embeddings, document = CountedEmbeddings(), Document(page(1, 2, 3), id="a")
+    embeddings, document = CountingEmbeddings(), Document(page(1, 2, 3), id="a")
     texts: list[str] = []
 
     def answer(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""Embedding models that call a function and count: as LangChain's and as LlamaIndex's."""
+"""Embedding models that keep what they are asked: functions, LangChain's and LlamaIndex's."""
 
 from __future__ import annotations
 
@@ -20,6 +20,30 @@ def embed(texts: list[str]) -> list[list[float]]:
     return MODEL.embed_documents(texts)
 
 
+class CountingEmbeddings:
+    """An embedding function that keeps the texts of each call."""
+
+    model_name = "counting"
+
+    def __init__(self) -> None:
+        self.model = HashingEmbeddings(dimensions=256)
+        self.calls: list[list[str]] = []
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return self.model.embed_documents(texts)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+    def count(self) -> int:
+        """How many texts there were, which are then forgotten."""
+        count = len(self.texts)
+        self.calls.clear()
+        return count
+
+
 class LangChainEmbedder(Embeddings):
     """A model with only the synchronous methods, whose calls are counted."""
 
@@ -33,12 +57,6 @@ class LangChainEmbedder(Embeddings):
 
     def embed_query(self, text: str) -> Any:
         return self.function([text])[0]
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """Requests, texts and characters."""
-        texts = [text for call in self.calls for text in call]
-        return len(self.calls), len(texts), sum(map(len, texts))
 
 
 class AsyncLangChainEmbedder(LangChainEmbedder):

@@ -1,14 +1,14 @@
-"""Splitting several texts at once, as lists, and telling whether that blocks an event loop."""
+"""Splitting several texts at once, as lists."""
 
 from __future__ import annotations
 
-import threading
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_splitters import Chunker, Source, Span
 
-__all__ = ["Gate", "asplit_texts", "split_texts"]
+__all__ = ["asplit_texts", "split_either", "split_texts"]
 
 
 def sources_of(
@@ -32,17 +32,13 @@ async def asplit_texts(
     return [spans async for spans in chunker.asplit(sources_of(texts, metadatas))]
 
 
-class Gate:
-    """A length function that waits until the event loop has had a turn."""
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.loop_turned = threading.Event()
-        self.is_loop_blocked = False
-
-    def __call__(self, text: str) -> int:
-        self.asked.set()
-        if not self.loop_turned.wait(2):
-            self.is_loop_blocked = True
-            self.loop_turned.set()
-        return len(text)
+def split_either(
+    chunker: Chunker,
+    texts: Iterable[str],
+    is_async: bool,
+    metadatas: Sequence[Mapping[str, Any]] | None = None,
+) -> list[list[Span]]:
+    """The spans of each text, from an event loop or without one."""
+    if is_async:
+        return asyncio.run(asplit_texts(chunker, texts, metadatas))
+    return split_texts(chunker, texts, metadatas)
