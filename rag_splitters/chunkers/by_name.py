@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError
 from rag_splitters.models.named import load_embeddings, load_function, load_llm
 from rag_splitters.parameters.descriptions import field_descriptions
@@ -120,6 +121,20 @@ def required_models(kind: type[Chunker]) -> list[str]:
     """
     fields = kind.model_fields
     return [key for key in MODEL_PARAMETERS if key in fields and fields[key].is_required()]
+
+
+def models_in(chunker: Chunker) -> set[str]:
+    """Return the parameters that hold a model, in a chunker or inside it.
+
+    >>> models_in(build_chunker("hybrid", {"stages": ["page", {"strategy": "titled"}]}))
+    set()
+    """
+    chunkers = list(chunkers_in(chunker))
+    return {
+        name
+        for name in MODEL_PARAMETERS
+        if any(getattr(each, name, None) is not None for each in chunkers)
+    }
 
 
 def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> dict[str, Any]:

@@ -24,13 +24,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rag_splitters import CATALOGUE
-from rag_splitters.chunkers.by_name import changed_parameters
+from rag_splitters.chunkers.by_name import changed_parameters, models_in
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError
-from rag_splitters.models.chat import ChatModel
-from rag_splitters.models.pickling import models_of
 from rag_splitters.playground.cutting import Cut, Hit
 from rag_splitters.playground.fields import rows, strategy_options
 from rag_splitters.playground.form import chunker_from_form
@@ -226,7 +224,7 @@ class _Page:
 
     def _reason_to_wait(self, chunker: Chunker, side: Side) -> str:
         """Say why cutting waits for the user to press Run; "" if it does not."""
-        if any(isinstance(each, ChatModel) for each in models_of(chunker)):
+        if "llm" in models_in(chunker):
             return f"calls {self.models.descriptions['llm']}"
         # A regular expression can run for ever, and a link can come from anyone.
         changed = {name for each in chunkers_in(chunker) for name in changed_parameters(each)}

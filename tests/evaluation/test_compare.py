@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from rich.console import Console
 
 from rag_splitters import (
+    Chunker,
     FixedSizeChunker,
     RecursiveChunker,
     SemanticChunker,
@@ -29,6 +31,7 @@ from rag_splitters.evaluation import Question, Report, candidates, compare, read
 from rag_splitters.evaluation.measure.metrics import overlap, total, union
 from rag_splitters.evaluation.measure.uncertainty import estimate, estimates
 from rag_splitters.models import HashingEmbeddings, ModelError
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.minilm import minilm
 
 FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
@@ -126,17 +129,6 @@ def test_a_strategy_that_keeps_documents_whole_finds_all_of_them() -> None:
 # What is embedded
 
 
-class Counting(HashingEmbeddings):
-    """Remembers what it was asked."""
-
-    __slots__ = ()
-    texts: list[str] = []  # noqa: RUF012
-
-    def embed_documents(self, texts: Any) -> Any:
-        self.texts.extend(texts)
-        return super().embed_documents(texts)
-
-
 def test_compare_embeds_each_distinct_text_of_twenty_strategies_once(tmp_path: Path) -> None:
     chunkers = {
         f"{kind.__name__} {size} {copy}": kind(chunk_size=size)
@@ -148,10 +140,9 @@ def test_compare_embeds_each_distinct_text_of_twenty_strategies_once(tmp_path: P
     cut = {chunk.text for kind in chunkers.values() for text in texts for chunk in kind.chunk(text)}
     asked = {question.text for question in BENCHMARK.questions}
     for cache, expected in ((tmp_path, cut | asked), (tmp_path, set())):
-        Counting.texts.clear()
-        compare(chunkers, BENCHMARK.documents, BENCHMARK.questions, Counting(), cache=cache)
-        assert len(Counting.texts) == len(expected)
-        assert set(Counting.texts) == expected
+        model = CountingEmbeddings()
+        compare(chunkers, BENCHMARK.documents, BENCHMARK.questions, model, cache=cache)
+        assert sorted(model.texts) == sorted(expected)
 
 
 # What does not fit
@@ -325,9 +316,10 @@ def test_verdict_names_the_strategies_that_are_tied_and_a_cheaper_one() -> None:
     )
 
 
-def test_verdict_names_a_strategy_that_needs_no_model() -> None:
+@pytest.mark.parametrize("wrap", [lambda inner: inner, lambda inner: TitledChunker(chunker=inner)])
+def test_verdict_names_a_strategy_that_needs_no_model(wrap: Callable[[Chunker], Chunker]) -> None:
     chunkers = {
-        "semantic": SemanticChunker(embeddings=HashingEmbeddings(), chunk_size=2000),
+        "semantic": wrap(SemanticChunker(embeddings=HashingEmbeddings(), chunk_size=2000)),
         "plain": FixedSizeChunker(chunk_size=50),
     }
     report = made(chunkers)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rag_splitters.chunkers.by_name import models_in
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import Estimate
-from rag_splitters.models.chat import ChatModel
-from rag_splitters.models.pickling import models_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +111,8 @@ def _cost(strategy: Strategy) -> tuple[int, int]:
 
     The models are 0 for none, 1 for an embedding model and 2 for a chat model.
     """
-    chunker = strategy.chunker
-    models = list(models_of(chunker)) if isinstance(chunker, Chunker) else []
-    if any(isinstance(model, ChatModel) for model in models):
-        return 2, len(strategy.chunks)
-    return int(bool(models)), len(strategy.chunks)
+    models = models_in(strategy.chunker) if isinstance(strategy.chunker, Chunker) else set()
+    return 2 if "llm" in models else int(bool(models)), len(strategy.chunks)
 
 
 def _points(gap: Estimate) -> str:
