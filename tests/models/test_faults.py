@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import pickle
 import re
@@ -31,7 +30,7 @@ from tests.support.openai_clients import (
     post,
 )
 from tests.support.openai_server import Fault, OpenAIServer
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.splitting import split_either
 
 WORDS = ("tea", "rain", "bad", "snow", "iron")
 TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
@@ -205,7 +204,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def split(chunker: Any, is_async: bool) -> list[list[Span]]:
-    return asyncio.run(asplit_texts(chunker, TEXTS)) if is_async else split_texts(chunker, TEXTS)
+    return split_either(chunker, TEXTS, is_async)
 
 
 def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
@@ -324,7 +323,7 @@ LONG = [text.replace("The", "This long sentence says that the") for text in TEXT
 
 
 def split_long(chunker: Any, is_async: bool) -> list[list[Span]]:
-    return asyncio.run(asplit_texts(chunker, LONG)) if is_async else split_texts(chunker, LONG)
+    return split_either(chunker, LONG, is_async)
 
 
 @each_fault(PASSING, EMBEDDINGS)

@@ -28,7 +28,7 @@ from rag_splitters import (
 )
 from rag_splitters.models import Embedder, ModelError, chat_model
 from tests.support.openai_server import Fault, OpenAIServer
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.splitting import split_either, split_texts
 
 TEXTS = [
     " ".join(f"Keeper {number} of tower {text} wrote of ships." for number in range(12))
@@ -95,21 +95,16 @@ def fail(server: OpenAIServer, word: str, times: int = 1) -> None:
 def test_second_attempt_of_a_strategy_sends_one_request(
     strategy: str, is_async: bool, server: OpenAIServer
 ) -> None:
-    def split(chunker: Any) -> Any:
-        return (
-            asyncio.run(asplit_texts(chunker, TEXTS)) if is_async else split_texts(chunker, TEXTS)
-        )
-
-    expected = split(STRATEGIES[strategy](server))
+    expected = split_either(STRATEGIES[strategy](server), TEXTS, is_async)
     count = len(server.requests)
     chunker = STRATEGIES[strategy](server)
     fail(server, "tower 3")
     with pytest.raises(ModelError):
-        split(chunker)
+        split_either(chunker, TEXTS, is_async)
     assert len(server.requests) == 2 * count
-    assert split(chunker) == expected
+    assert split_either(chunker, TEXTS, is_async) == expected
     assert len(server.requests) == 2 * count + 1
-    assert split(chunker) == expected
+    assert split_either(chunker, TEXTS, is_async) == expected
     assert len(server.requests) == 3 * count + 1, "without a failure, every run asks the model"
 
 

@@ -17,22 +17,16 @@ from langchain_openai import ChatOpenAI
 from llama_index.core.llms import ChatMessage, ChatResponse
 from pydantic import BaseModel, Field
 
-from rag_splitters import ContextualChunker, RecursiveChunker, Span
+from rag_splitters import ContextualChunker, RecursiveChunker
 from rag_splitters.models import chat_model
 from rag_splitters.models.prompts import Prompt
 from tests.support.chat_doubles import Function, LangChainDouble, LlamaIndexDouble
 from tests.support.prompt_cache import CachingServer, document, text_of
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.splitting import asplit_texts, split_either, split_texts
 
 
 def about(prompt: str) -> str:
     return "About the turbine."
-
-
-def spans_of(chunker: ContextualChunker, text: str, is_async: bool) -> list[Span]:
-    if is_async:
-        return asyncio.run(asplit_texts(chunker, [text]))[0]
-    return split_texts(chunker, [text])[0]
 
 
 @pytest.mark.slow
@@ -52,10 +46,8 @@ def test_windows_are_in_the_cache_before_their_other_chunks_come(
     with CachingServer(about, delay=0.01) as server:
         llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any", max_retries=0)
         chunker = ContextualChunker(llm=llm, max_concurrency=concurrency, document_window=window)
-        spans = (
-            asyncio.run(asplit_texts(chunker, [text])) if is_async else split_texts(chunker, [text])
-        )
-        assert len(spans[0]) == len(server.requests) > 100
+        (spans,) = split_either(chunker, [text], is_async)
+        assert len(spans) == len(server.requests) > 100
         assert server.busiest >= 4
         assert server.cached >= share * server.tokens
         prompts = [text_of(each["body"]["messages"][-1]["content"]) for each in server.requests]
@@ -238,7 +230,7 @@ def test_real_clients_send_the_mark(
     kind = getattr(module, "ChatAnthropic", None) or module.Anthropic
     llm = kind(base_url=url, **options)
     chunker, text = ContextualChunker(llm=llm), document(5_000)
-    spans = spans_of(chunker, text, is_async)
+    (spans,) = split_either(chunker, [text], is_async)
     assert {span.context for span in spans} == {"About the turbine."}
     assert len(bodies) == len(spans)
     for body in bodies:
