@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rag_splitters.distributed import IndexSummary, TableIndexer
@@ -25,8 +24,8 @@ from tests.support.index_opening import (
     document,
     documents,
     open_index,
-    stored_rows,
 )
+from tests.support.stores import check_children, stored
 
 Index = Callable[..., IndexSummary]
 COUNT = int(os.environ.get("INDEXED_DOCUMENTS", "400"))
@@ -63,14 +62,11 @@ def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **opt
 def assert_equal_indexes(many: Place, one: Place) -> None:
     """Two indexes hold the same, find the same, and are sound."""
     with closing(open_index(many)) as written, closing(open_index(one)) as expected:
-        rows, children = stored_rows(written)
-        expected_rows, expected_children = stored_rows(expected)
+        (children, rows), (expected_children, expected_rows) = (
+            stored(each.vectorstore._collection, each.docstore) for each in (written, expected)
+        )
         assert rows == expected_rows
-        assert children.keys() == expected_children.keys()
-        for name, (text, metadata, vector) in children.items():
-            *parts, expected_vector = expected_children[name]
-            assert [text, metadata] == parts
-            assert np.allclose(vector, expected_vector, atol=1e-5)
+        check_children(children, expected_children)
         for question in ("Which lamp was lit on day 1764?", "keeper of lamp 150"):
             assert written.invoke(question) == expected.invoke(question)
         keywords = written.shared.keywords, expected.shared.keywords

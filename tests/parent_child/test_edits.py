@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import chromadb
-import numpy as np
 import pytest
 from chromadb import Collection
 from hypothesis import given
@@ -18,13 +17,14 @@ from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.records import cut_parts, join_parts
 from tests.parent_child.test_llama_index import ListVectorStore
-from tests.parent_child.test_sync import rows_store
+from tests.parent_child.test_sync import rows_store, state
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, in_turn
-from tests.support.stores import on_server
+from tests.support.stores import check_children, on_server
 
 FACTORY = "parent_document_retriever"
 STORES = ("memory", "folder", "redis", "postgres", "chroma server")
@@ -58,24 +58,7 @@ EDITS = {
 }
 
 
-class Counting:
-    """An embedding model that counts the texts that it is given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._model = HashingEmbeddings(dimensions=48)
-
-    def __call__(self, texts: list[str]) -> Any:
-        self.texts += texts
-        return self._model.embed_documents(texts)
-
-    def count(self) -> int:
-        count = len(self.texts)
-        self.texts.clear()
-        return count
-
-
-def build(front: FrontEnd, model: Counting, **options: Any) -> Any:
+def build(front: FrontEnd, model: CountingEmbeddings, **options: Any) -> Any:
     """A retriever of default splitters and, but for the options, default settings."""
     if front.framework == "langchain":
         return langchain.parent_document_retriever(embeddings=model, **options)
@@ -118,7 +101,7 @@ def places(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 def test_an_edit_embeds_what_it_changed(store: str, places: dict[str, Any]) -> None:
     """The front ends take turns: one core counts for both."""
     front = FRONT_ENDS[0 if STORES.index(store) % 2 else 3]
-    model = Counting()
+    model = CountingEmbeddings()
     with closing(build(front, model, **places[front.framework])) as retriever:
 
         def add(text: str, metadata: dict[str, Any]) -> int:
@@ -141,7 +124,7 @@ def test_edited_again_and_again_it_is_what_a_new_index_would_be(
     front: FrontEnd, options: dict[str, Any], tmp_path: Path
 ) -> None:
     dice = random.Random(8)
-    model = Counting()
+    model = CountingEmbeddings()
     parts = prose(24).split("\n\n")
     with closing(build(front, model, path=tmp_path / "edited", **options)) as retriever:
         for step in range(30):
@@ -160,30 +143,15 @@ def test_edited_again_and_again_it_is_what_a_new_index_would_be(
         assert front.do(retriever, "verify").is_sound
         with closing(build(front, model, path=tmp_path / "new", **options)) as other:
             front.do(other, "add_documents", front.documents(documents))
-            edited, new = state(front, retriever), state(front, other)
-            assert edited[:2] == new[:2]
-            assert np.abs(edited[2] - new[2]).max() < 2e-5
+            (children, rows), (expected, new) = (state(front, each) for each in (retriever, other))
+            assert rows == new
+            check_children(children, expected)
             for question in ("repeated words", "then29 new3", "word7 word99"):
                 found, wanted = (front.find(each, question) for each in (retriever, other))
                 assert [each.id for each in found] == [each.id for each in wanted]
                 assert [r.score for r in found] == pytest.approx(
                     [r.score for r in wanted], abs=1e-4
                 )
-
-
-def state(front: FrontEnd, retriever: Any) -> tuple[Any, Any, Any]:
-    """The children and their metadata, the docstore's rows, and the vectors."""
-    collection = front.collection(retriever)
-    rows = collection.get(include=["documents", "metadatas", "embeddings"])
-    for metadata in rows["metadatas"]:
-        del metadata["_edition"]  # the number of the turn that wrote the child
-    order = np.argsort(rows["ids"])
-    names = ("ids", "documents", "metadatas")
-    children = [[rows[name][number] for name in names] for number in order]
-    store = rows_store(retriever)
-    keys = [key for key in store.yield_keys() if not key.startswith("state/")]
-    records = dict(zip(keys, store.mget(keys), strict=True))
-    return children, records, rows["embeddings"][order]
 
 
 @every_front_end
@@ -205,7 +173,7 @@ def test_what_did_not_change_is_not_written(
     for name in ("upsert", "update", "delete"):
         record(Collection, name)
     record(KeyValueStore, "write")
-    model = Counting()
+    model = CountingEmbeddings()
     with closing(build(front, model, path=tmp_path)) as retriever:
         update = retriever.shared.keywords.update
 
@@ -243,7 +211,7 @@ def test_what_did_not_change_is_not_written(
 
 @every_front_end
 def test_vectors_of_another_model_or_setting_are_not_kept(front: FrontEnd) -> None:
-    model = Counting()
+    model = CountingEmbeddings()
     with closing(build(front, model)) as retriever:
         documents = front.documents([("d", prose(10), {})])
         front.do(retriever, "add_documents", documents)
@@ -262,7 +230,7 @@ def test_vectors_of_another_model_or_setting_are_not_kept(front: FrontEnd) -> No
 
 @pytest.mark.parametrize("framework", ["langchain", "llama_index"])
 def test_other_vector_stores_embed_what_changed_or_moved(framework: str) -> None:
-    front, model = FrontEnd(framework), Counting()
+    front, model = FrontEnd(framework), CountingEmbeddings()
     store: Any = {
         "langchain": {"vectorstore": InMemoryVectorStore(Embedder(model))},  # type: ignore[arg-type]
         "llama_index": {"vector_store": ListVectorStore(kept={}), "embed_model": model},
@@ -317,7 +285,7 @@ def test_the_docstore_holds_each_text_once(
 @every_front_end
 def test_a_new_title_is_embedded_with_every_child(front: FrontEnd, headings: bool) -> None:
     """As the documentation says; without headings, it is metadata like any other."""
-    model = Counting()
+    model = CountingEmbeddings()
     with closing(build(front, model, headings=headings)) as retriever:
 
         def add(title: str) -> int:

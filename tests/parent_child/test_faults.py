@@ -7,7 +7,6 @@ is on the way. FAULT_STEP=1 tries every request, and 3 every third one.
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -32,6 +31,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.errors import StoreError
+from tests.support.stores import stored
 
 pytestmark = pytest.mark.server
 
@@ -159,13 +159,9 @@ def found(retriever: ParentDocumentRetriever) -> set[tuple[str | None, str]]:
 
 
 def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
-    rows = retriever.vectorstore._collection.get()  # type: ignore[attr-defined]
-    children = {name: [*row] for name, *row in zip(rows["ids"], rows["documents"], strict=True)}
-    keys = [key for key in retriever.docstore.yield_keys() if not key.startswith("state/")]
-    values = copy.deepcopy(retriever.docstore.mget(keys))
-    for value in values:
-        value.metadata = json.loads(json.dumps(value.metadata))  # in memory, lists are tuples
-    return children, dict(zip(keys, values, strict=True))
+    children, rows = stored(retriever.vectorstore._collection, retriever.docstore)  # type: ignore[attr-defined]
+    plain = {key: json.loads(row.model_dump_json()) for key, row in rows.items()}
+    return {name: text for name, (text, *_) in children.items()}, plain
 
 
 def replace(retriever: ParentDocumentRetriever) -> None:

@@ -27,6 +27,7 @@ from rag_splitters.langchain import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import consistency, indexing
 from tests.support.processes import do_jobs, tell
+from tests.support.stores import stored
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
 
@@ -97,23 +98,12 @@ def _found(retriever: ParentDocumentRetriever, retrieve: str) -> dict[str, str]:
 
 def _state(retriever: ParentDocumentRetriever) -> dict[str, Any]:
     """All that the stores hold, and all that a query gives."""
-    kept = ["documents", "metadatas", "embeddings"]
-    rows = retriever.vectorstore._collection.get(include=kept)  # type: ignore[attr-defined]
-    vectors = [vector.tolist() for vector in rows["embeddings"]]
-    metadatas = [{k: v for k, v in each.items() if k != "_edition"} for each in rows["metadatas"]]
-    children = zip(rows["documents"], metadatas, vectors, strict=True)
-    store = retriever.docstore
-    keys = [key for key in store.yield_keys() if not key.startswith("state/")]
-    stored = [row for row in store.mget(keys) if row is not None]
-    keywords = None
-    if retriever.search_type == "hybrid":
-        keywords = retriever.shared.keywords.list_ids()
+    children, rows = stored(retriever.vectorstore._collection, retriever.docstore)  # type: ignore[attr-defined]
+    is_hybrid = retriever.search_type == "hybrid"
     return {
-        "children": dict(zip(rows["ids"], children, strict=True)),
-        "rows": {
-            key: [row.page_content, row.metadata] for key, row in zip(keys, stored, strict=True)
-        },
-        "keywords": keywords,
+        "children": children,
+        "rows": {key: [row.page_content, row.metadata] for key, row in rows.items()},
+        "keywords": retriever.shared.keywords.list_ids() if is_hybrid else None,
         "found": {kind: _found(retriever, kind) for kind in ("parents", "children")},
     }
 

@@ -18,7 +18,6 @@ __all__ = [
     "document",
     "documents",
     "open_index",
-    "stored_rows",
 ]
 
 
@@ -106,15 +105,3 @@ def as_documents(rows: Sequence[dict[str, Any]]) -> list[Document]:
         Document(row["text"], id=row["id"], metadata={"team": row["team"], "tower": row["tower"]})
         for row in rows
     ]
-
-
-def stored_rows(retriever: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows of the docstore, and the children with their vectors, as they are stored."""
-    keys = [key for key in retriever.docstore.yield_keys() if not key.startswith("state/")]
-    rows = dict(zip(keys, retriever.docstore.mget(keys), strict=True))
-    include = ["embeddings", "metadatas", "documents"]
-    found = retriever.vectorstore._collection.get(include=include)
-    for metadata in found["metadatas"]:
-        metadata.pop("_edition", None)
-    columns = (found[name] for name in ("ids", "documents", "metadatas", "embeddings"))
-    return rows, {name: each for name, *each in zip(*columns, strict=True)}

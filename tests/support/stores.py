@@ -1,4 +1,4 @@
-"""The key-value stores under test, each over a real back end, as pytest's fixture."""
+"""The key-value stores under test, each over a real back end, and what an index holds."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
 from rag_splitters.parent_child.postgres import PostgresStore
 from rag_splitters.parent_child.redis import RedisStore
 
-__all__ = ["BACK_ENDS", "OpenStore", "on_server", "open_store", "opener", "place"]
+__all__ = ["OpenStore", "check_children", "on_server", "open_store", "opener", "place", "stored"]
 
-BACK_ENDS = ("sqlite", "redis", "postgres")
 OpenStore = Callable[[], KeyValueStore]
 
 
@@ -53,3 +53,23 @@ def open_store(place: tuple[str, str]) -> Iterator[OpenStore]:
     yield opening
     for store in opened:
         store.close()
+
+
+def stored(collection: Any, docstore: Any) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Chroma's children as [text, metadata, vector], and the docstore's rows but for its state."""
+    found = collection.get(include=["documents", "metadatas", "embeddings"])
+    for metadata in found["metadatas"]:
+        metadata.pop("_edition", None)  # the number of the turn that wrote the child
+    vectors = [vector.tolist() for vector in found["embeddings"]]
+    columns = (found["ids"], found["documents"], found["metadatas"], vectors)
+    keys = [key for key in docstore.yield_keys() if not key.startswith("state/")]
+    rows = dict(zip(keys, docstore.mget(keys), strict=True))
+    return {name: each for name, *each in zip(*columns, strict=True)}, rows
+
+
+def check_children(children: dict[str, list[Any]], expected: dict[str, list[Any]]) -> None:
+    """Check that children are the same, but for the rounding of their vectors."""
+    plain = [{name: row[:2] for name, row in each.items()} for each in (children, expected)]
+    assert plain[0] == plain[1]
+    for name, (*_, vector) in children.items():
+        np.testing.assert_allclose(vector, expected[name][2], atol=2e-5)
