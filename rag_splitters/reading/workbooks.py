@@ -27,7 +27,7 @@ _COLUMN = re.compile(r"[A-Z]{1,3}")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
 _LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
 _Rows = list[list[str]]
-_FIRST_DAY = datetime(1899, 12, 30)
+_FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 
 
 def read_xlsx(data: bytes, name: str) -> str:
@@ -66,6 +66,9 @@ class _Workbook:
             (int(number), _LITERAL.sub("", formats.get(number, "")))
             for number in (each.get("numFmtId", "0") for each in styles)
         ]
+        properties = self._parts("xl/workbook.xml", "workbookPr")
+        is_1904 = any(each.get("date1904") in ("1", "true") for each in properties)
+        self.first_day = _FIRST_DAY_1904 if is_1904 else _FIRST_DAY
 
     def sheets(self) -> Iterator[str]:
         """Yield each visible sheet that has a cell, in Markdown."""
@@ -110,7 +113,7 @@ class _Workbook:
             style = int(cell.get("s", "0"))
             number, code = self.formats[style] if style < len(self.formats) else (0, "")
             with suppress(ValueError, OverflowError):
-                return _number(value, number, code)
+                return _number(value, number, code, self.first_day)
         return value
 
 
@@ -195,31 +198,32 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _number(value: str, number: int, code: str) -> str:
+def _number(value: str, number: int, code: str, first_day: datetime = _FIRST_DAY) -> str:
     """Write a number as its format shows it: as a date, a percentage or with 15 digits.
 
     Parameters:
         value: the number.
         number: the number of its format.
         code: the code of its format without texts, if it is the workbook's own.
+        first_day: the day 0 of the workbook.
 
     >>> _number("45292", 14, ""), _number("0.125", 9, ""), _number("2.2000000000000002", 0, "")
     ('2024-01-01', '12.5%', '2.2')
     """
     if number in _DATE_FORMATS or re.search(r"[ymdhs]", code, re.IGNORECASE):
-        return _date(float(value))
+        return _date(float(value), first_day)
     if number in _PERCENT_FORMATS or "%" in code:
         return f"{100 * float(value):.10g}%"
     return f"{float(value):.15g}" if "." in value else value
 
 
-def _date(days: float) -> str:
-    """Write a date, or a time of day if there is no date.
+def _date(days: float, first_day: datetime = _FIRST_DAY) -> str:
+    """Write a date, counted in days, or a time of day if there is no date.
 
     >>> _date(45292.0), _date(45292.5), _date(0.25)
     ('2024-01-01', '2024-01-01 12:00:00', '06:00:00')
     """
-    moment = _FIRST_DAY + timedelta(seconds=round(days * 86_400))
+    moment = first_day + timedelta(seconds=round(days * 86_400))
     if days < 1:
         return moment.time().isoformat()
     return moment.date().isoformat() if days == int(days) else moment.isoformat(" ")

@@ -79,6 +79,17 @@ def test_sheets_of_a_workbook_are_tables(tmp_path: Path) -> None:
     assert source.metadata["mimetype"] == "text/markdown"
 
 
+@pytest.mark.parametrize(("value", "date"), [("1", "2028-01-02"), ("0", "2024-01-01")])
+def test_dates_are_counted_from_the_first_day_of_the_workbook(
+    tmp_path: Path, value: str, date: str
+) -> None:
+    main = WORKBOOK["xl/workbook.xml"]
+    properties = main.replace("<sheets>", f'<workbookPr date1904="{value}"/><sheets>')
+    parts = WORKBOOK | {"xl/workbook.xml": properties}
+    (source,) = read_file(write(tmp_path / "tea.xlsx", parts))
+    assert source.text.endswith(f"| {date} |")
+
+
 def workbook(tmp_path: Path, *rows: str) -> str:
     """The text of a sheet of these rows, whose cells are separated by bars."""
     styles = {"%": 1}
