@@ -14,6 +14,7 @@ from rag_splitters.errors import InputTypeError
 from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.text.quotations import Occurrence, QuotableText, word_differences
+from rag_splitters.text.results import read_result
 
 __all__ = ["Citation", "Quotation", "cite", "quoted"]
 
@@ -94,9 +95,12 @@ def cite(results: Iterable[Any]) -> list[Citation]:
     Cool the water.
     """
     check_list(results, "results")
-    pairs = map(_text_and_metadata, results)
+    listed = list(results)
+    for each in listed:
+        check_has(each, "metadata", "a LangChain Document, a LlamaIndex node or a chunk")
     return [
-        Citation(number, _label(metadata), text) for number, (text, metadata) in enumerate(pairs, 1)
+        Citation(number, _label(each.metadata), each.text)
+        for number, each in enumerate(map(read_result, listed), 1)
     ]
 
 
@@ -157,16 +161,6 @@ def _find_passage(
     place = occurrence.start, occurrence.end
     differences = word_differences(text, passage.text[slice(*place)])
     return Quotation(text, start, end, citation, place, differences)
-
-
-def _text_and_metadata(result: Any) -> tuple[str, Mapping[str, Any]]:
-    """Return the text and the metadata of a chunk of ours or of a framework."""
-    result = getattr(result, "node", result)  # LlamaIndex's NodeWithScore
-    check_has(result, "metadata", "a LangChain Document, a LlamaIndex node or a chunk")
-    if hasattr(result, "page_content"):
-        return result.page_content, result.metadata
-    text = result.get_content() if hasattr(result, "get_content") else result.text
-    return text, result.metadata
 
 
 def _label(metadata: Mapping[str, Any]) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.checks import stored_number
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
 from rag_splitters.reading.typesetting import unmoved
+from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
 _PIXELS = 1400  # the longer side of the image of a page
@@ -151,18 +151,13 @@ def _highlight(page: Any, raw: Any, boxes: Sequence[Box]) -> None:
 
 def _position_of(chunk: Any) -> tuple[int, int, str]:
     """Return start, end and text of a chunk of ours or of a framework."""
-    chunk = getattr(chunk, "node", chunk)  # LlamaIndex's NodeWithScore
-    metadata = getattr(chunk, "metadata", {})
-    start = getattr(chunk, "start", getattr(chunk, "start_char_idx", None))
-    end = getattr(chunk, "end", getattr(chunk, "end_char_idx", None))
-    start = stored_number(metadata.get("start_index") if start is None else start)
-    end = stored_number(metadata.get("end_index") if end is None else end)
+    text, _, start, end, _ = read_result(chunk)
     if start is None or end is None:
         raise InputError(
             f"the chunk has no positions: start {start!r}, end {end!r}. Split with a splitter of "
             "rag_splitters and add_start_index=True"
         )
-    return start, end, str(getattr(chunk, "page_content", None) or chunk.text)
+    return start, end, text
 
 
 def _parts_between(layout: Layout, first: int, last: int) -> Iterator[tuple[int, Part, int, int]]:

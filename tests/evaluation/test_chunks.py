@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +14,14 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import TokenTextSplitter
+from llama_index.core.schema import NodeWithScore, TextNode
 
-from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
-from rag_splitters.evaluation.measure.chunks import ChunkLocator, locate_chunks, locate_results
+from rag_splitters import Chunk, RecursiveChunker, SentenceChunker, TitledChunker
+from rag_splitters.evaluation.measure.chunks import (
+    ChunkLocator,
+    locate_chunks,
+    locate_results,
+)
 from rag_splitters.langchain import SentenceTextSplitter
 from rag_splitters.llama_index import SentenceNodeParser
 
@@ -77,6 +83,32 @@ def test_located_results_stand_where_they_say_in_the_document_that_they_name() -
     for metadata, (name, position) in cases:
         (result,) = locate_results([Document("Rewritten.", metadata=metadata)], locators)
         assert (result.document, result.position) == (name, position), metadata
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Document("b", metadata={"source": "one", "start_index": 2.0, "end_index": 3.0}),
+        TextNode(text="b", metadata={"source": "one", "start_index": 2, "end_index": 3}),
+        NodeWithScore(
+            node=TextNode(text="b", metadata={"source": "one"}, start_char_idx=2, end_char_idx=3)
+        ),
+        SimpleNamespace(text="b", metadata={"source": "one"}, start_index=2, end_index=3),
+        Chunk("b", 2, 3, {"source": "one"}, "id"),
+    ],
+    ids=lambda result: type(result).__name__,
+)
+def test_position_is_read_wherever_a_result_states_it(result: Any) -> None:
+    (located,) = locate_results([result], {"one": ChunkLocator("b b b")})
+    assert located.position == (2, 3)
+
+
+def test_start_that_llama_index_states_is_not_used_for_chunks() -> None:
+    def split(text: str) -> list[TextNode]:
+        return [TextNode(text="tick", start_char_idx=0, end_char_idx=4) for _ in range(2)]
+
+    chunks = locate_chunks(split, {"clock": "tick tick"})
+    assert [chunk.position for chunk in chunks] == [(0, 4), (5, 9)]
 
 
 def test_located_chunks_do_not_believe_a_wrong_position() -> None:

@@ -13,13 +13,13 @@ from rag_splitters.calls import Call, arun, in_both_forms, run
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.evaluation.judge.judge import Failure, Judge, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Record, ScoreReport
-from rag_splitters.evaluation.measure.chunks import content_of
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.models.calling import abounded
 from rag_splitters.models.clients import first_method, is_awaitable, retrieve_calls
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.prompts import enclosed, fill
 from rag_splitters.models.secrets import without_secrets
+from rag_splitters.text.results import read_result
 
 Texts = tuple[str, ...]
 
@@ -66,7 +66,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
                 f"{describe_model(retriever)} must return a list of texts, "
                 f"got {type(result).__name__}"
             )
-        return tuple(content_of(each)[0] for each in result)
+        return tuple(read_result(each).text for each in result)
 
     limit = _MAX_CONCURRENCY if is_awaitable(retriever) else 1  # others may not be thread-safe
     return Call(

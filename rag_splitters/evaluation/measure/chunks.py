@@ -12,6 +12,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputTypeError
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
+from rag_splitters.text.results import read_result
 from rag_splitters.text.structure import Range
 
 
@@ -68,7 +69,9 @@ def locate_chunks(
         for name, text in track(documents.items()):
             locator = ChunkLocator(text)
             for part in split(text):
-                content, start = content_of(part)
+                content, _, start, _, _ = read_result(part)
+                if hasattr(part, "start_char_idx"):  # of LlamaIndex: the first occurrence
+                    start = None
                 chunks.append(LocatedChunk(content, name, locator.locate(content, start)))
     return [chunk for chunk in chunks if chunk.text.strip()]
 
@@ -169,36 +172,13 @@ def locate_results(
         locators: the documents by name.
     """
     located = []
-    for result in results:
-        part = getattr(result, "node", result)
-        text, start = content_of(part)
-        start = getattr(part, "start_char_idx", start)
-        metadata = getattr(part, "metadata", None) or {}
-        names = (*map(metadata.get, (SOURCE_KEY, "source")), getattr(part, "ref_doc_id", None))
+    for text, metadata, start, end, document_id in map(read_result, results):
+        names = (metadata.get(SOURCE_KEY), metadata.get("source"), document_id)
         name = next((each for each in names if each in locators), None)
-        end = metadata.get("end_index", getattr(part, "end_char_idx", None))
-        position = (start, end) if type(start) is int and type(end) is int and name else None
+        position = None if start is None or end is None or name is None else (start, end)
         for candidate in () if position else (name,) if name else locators:
             name, position = candidate, locators[candidate].find(text, start)
             if position:
                 break
         located.append(LocatedChunk(text, name or "", position))
     return located
-
-
-_TEXTS = ("text", "page_content")
-_STARTS = ("start_index", "start")
-
-
-def content_of(part: Any) -> tuple[str, int | None]:
-    """Return the text of a chunk or of a search's result, and the start that it states, if any."""
-    if isinstance(part, str):
-        return part, None
-    text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)
-    if not isinstance(text, str):
-        raise InputTypeError(f"a chunk must be a string or an object with a text, got {part!r}")
-    starts = [getattr(part, name, None) for name in _STARTS]
-    metadata = getattr(part, "metadata", None)
-    if isinstance(metadata, Mapping):
-        starts.append(metadata.get("start_index"))
-    return text, next((start for start in starts if type(start) is int), None)
