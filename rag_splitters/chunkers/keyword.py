@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_structure
@@ -89,7 +90,7 @@ class KeywordChunker(SizedChunker):
         section = bisect_right(starts, span.end - 1) - 1
         if section < 0:
             return span
-        return Span(span.start, span.end, {"keyword": marks[starts[section]]})
+        return replace(span, metadata={"keyword": marks[starts[section]]})
 
 
 def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:

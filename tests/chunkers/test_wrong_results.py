@@ -90,6 +90,12 @@ def test_keyword_may_be_one_character() -> None:
     assert texts(KeywordChunker(keywords=["Q", "§"]), "Q 1\n§2\nQuit") == ["Q 1", "§2\nQuit"]
 
 
+def test_section_knows_where_the_text_after_its_overlap_begins() -> None:
+    chunker = KeywordChunker(keywords=["Part"], chunk_size=26, chunk_overlap=12)
+    spans = chunker.spans("Part 1\nIt rained. It froze.")
+    assert [(span.start, span.own) for span in spans] == [(0, 0), (7, 18)]
+
+
 def test_whole_line_takes_a_pattern_with_flags() -> None:
     chunker = KeywordChunker(patterns=["(?i)article \\d|other"], whole_line=True)
     text = "Preamble\n ARTICLE 1 \nText about article 2\r\narticle 3\r\nEnd"
