@@ -11,6 +11,7 @@ from typing import ClassVar
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import UNSPACED
@@ -59,10 +60,7 @@ class KeywordChunker(SizedChunker):
         if not all(keyword.strip() for keyword in self.keywords):
             raise InputError(f"keywords must not be blank, got {list(self.keywords)}")
         for pattern in self.patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise InputError(f"invalid regular expression {pattern!r}: {error}") from None
+            compile_pattern(pattern, "pattern")
 
     def spans(self, text: str) -> list[Span]:
         marks: dict[int, str] = {}

@@ -9,13 +9,14 @@ from pydantic import Field
 
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import uncut_headings
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
-from rag_splitters.text.separators import check_separators, separators
+from rag_splitters.text.separators import separators
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
@@ -68,8 +69,8 @@ class SentenceChunker(SizedChunker):
                 f"pass overlap_sentences ({self.overlap_sentences}) or "
                 f"chunk_overlap ({self.chunk_overlap}), not both"
             )
-        if self.secondary_chunking_regex is not None:
-            check_separators([self.secondary_chunking_regex], is_regex=True)
+        if self.secondary_chunking_regex:
+            compile_pattern(self.secondary_chunking_regex, "secondary_chunking_regex")
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
@@ -86,6 +87,19 @@ def check_length_function(value: LengthFunction) -> LengthFunction:
 def is_tokenizer(value: object) -> bool:
     """Whether it is a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer."""
     return any(hasattr(value, name) for name in ("encode_ordinary", "token_to_id", "tokenize"))
+
+
+def compile_pattern(pattern: str, name: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile a user's regular expression. Raises InputError, with its name, if it is invalid.
+
+    >>> compile_pattern("*", "separator")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    rag_splitters.errors.InputError: separator '*' is not a valid regular expression: nothing to ...
+    """
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InputError(f"{name} {pattern!r} is not a valid regular expression: {error}") from None
 
 
 def check_has(value: Any, attribute: str, expected: str) -> None:

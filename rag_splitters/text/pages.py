@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.checks import stored_number
+from rag_splitters.parameters.checks import compile_pattern, stored_number
 from rag_splitters.span import Source, Span
 
 P = TypeVar("P", bound="str | None")
@@ -19,13 +19,7 @@ def check_page_break(pattern: P) -> P:
     """Return the pattern, or None. Raises ValueError if it is invalid or matches the empty text."""
     if pattern is None:
         return pattern
-    try:
-        matches_nothing = re.fullmatch(pattern, "", re.MULTILINE) is not None
-    except re.error as error:
-        raise InputError(
-            f"page_break {pattern!r} is not a valid regular expression: {error}"
-        ) from None
-    if matches_nothing:
+    if compile_pattern(pattern, "page_break", re.MULTILINE).fullmatch(""):
         raise InputError(f"page_break {pattern!r} must not match the empty text")
     return pattern
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import needs
+from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
@@ -107,12 +107,7 @@ def _load_segmenter(name: str) -> Segmenter:
 
 def _regex(pattern: str) -> Segmenter:
     """Return a segmenter that cuts where a regular expression matches between two sentences."""
-    try:
-        between = re.compile(pattern)
-    except re.error as error:
-        raise InputError(
-            f"segmenter={f'regex:{pattern}'!r} holds an invalid regular expression: {error}"
-        ) from None
+    between = compile_pattern(pattern, "segmenter")
 
     def segment(text: str) -> list[tuple[int, int]]:
         matches = list(between.finditer(text))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.text.boundaries import (
     Finder,
     after,
@@ -33,18 +34,13 @@ def check_separators(separators: Sequence[str], is_regex: bool = False) -> None:
     for separator in separators:
         if not separator:
             raise InputError("separators must not contain empty strings")
-        try:
-            _pattern(separator, is_regex)
-        except re.error as error:
-            raise InputError(
-                f"separator {separator!r} is not a valid regular expression: {error}"
-            ) from None
+        _pattern(separator, is_regex)
 
 
 def _pattern(separator: str, is_regex: bool) -> re.Pattern[str]:
     """Compile a separator by itself, so that its flags and groups are its own."""
     if is_regex:
-        return re.compile(separator, re.MULTILINE)
+        return compile_pattern(separator, "separator", re.MULTILINE)
     return re.compile(re.escape(separator).replace("\\\n", NEWLINE))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,13 @@ from rag_splitters import (
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
+    SentenceChunker,
     SeparatorChunker,
     Source,
     Span,
     TokenChunker,
 )
+from rag_splitters.errors import InputError
 from rag_splitters.testing import check_chunker
 from rag_splitters.text.sentences import sentence_cuts
 
@@ -101,6 +104,28 @@ def test_whole_line_takes_a_pattern_with_flags() -> None:
     text = "Preamble\n ARTICLE 1 \nText about article 2\r\narticle 3\r\nEnd"
     chunks = chunker.chunk(text)
     assert [chunk.metadata.get("keyword") for chunk in chunks] == [None, "ARTICLE 1", "article 3"]
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{99999999999999999999}"])
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("pattern", lambda pattern: KeywordChunker(patterns=[pattern])),
+        ("page_break", lambda pattern: PageChunker(page_break=pattern)),
+        ("separator", lambda pattern: SeparatorChunker(separators=[pattern], is_regex=True)),
+        ("segmenter", lambda pattern: SentenceChunker(segmenter=f"regex:{pattern}")),
+        (
+            "secondary_chunking_regex",
+            lambda pattern: SentenceChunker(secondary_chunking_regex=pattern),
+        ),
+    ],
+)
+def test_invalid_regular_expression_is_named(
+    name: str, build: Callable[[str], Chunker], pattern: str
+) -> None:
+    with pytest.raises(InputError, match="is not a valid regular expression") as error:
+        build(pattern)
+    assert str(error.value).startswith(f"{name} {pattern!r}")
 
 
 def test_page_that_begins_at_the_start_is_the_first() -> None:

@@ -487,7 +487,5 @@ def test_semantic_segments_are_merged_only_on_request() -> None:
 
 
 def test_invalid_expression_between_sentences_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match=r"segmenter='regex:\(' holds an invalid regular expression"
-    ):
+    with pytest.raises(ValueError, match=r"segmenter '\(' is not a valid regular expression"):
         ours.SemanticTextSplitter(HashingEmbeddings(), sentence_split_regex="(")
