@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
-from rag_splitters.text.boundaries import positions, words
-from rag_splitters.text.overlaps import counted_overlap, longest_overlap, word_starts
+from rag_splitters.text.boundaries import sentences, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.sentences import sentence_cuts
-from rag_splitters.text.sizing import Sizes, sizer
+from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 
 
@@ -66,10 +64,9 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
-    """Return windows of whole sentences; each repeats the last sentence of the previous one.
+    """Return windows of whole sentences; each repeats up to 200 characters of the previous one.
 
-    A sentence that is longer than a window is cut between words, and at most 200 characters of it
-    are repeated.
+    A sentence that is longer than a window is cut between words.
 
     Parameters:
         text: the text.
@@ -78,17 +75,8 @@ def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
     >>> mention_windows("One. Two. Three.", 11)
     [(0, 9), (5, 16)]
     """
-    measure = sizer("characters")(text)
     if len(text) <= size:
         return [(0, len(text))]
-    cuts = sentence_cuts(text)
-    by_sentence = counted_overlap(text, cuts, measure, size, 1)
-    by_word = longest_overlap(measure, min(200, size // 4), [word_starts(text, measure, size)])
-
-    def overlap(start: int, end: int, low: int) -> int:
-        place = by_sentence(start, end, low)
-        return place if place >= 0 else by_word(start, end, low)
-
-    structure = Structure(text, (positions(cuts), words(text)))
-    spans = pack(structure, Sizes(size), repeat=overlap)
+    structure = Structure(text, (sentences(text), words(text)))
+    spans = pack(structure, Sizes(size, min(200, size // 2)))
     return [(span.start, span.end) for span in spans]
