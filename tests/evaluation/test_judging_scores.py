@@ -218,7 +218,7 @@ def test_no_questions_are_no_figure() -> None:
     for wrong in (["How?", " "], [""]):
         with pytest.raises(ValueError, match="is blank"):
             context_relevance(wrong, finds, useful)
-    with pytest.raises(TypeError, match="must be a list of questions, got the text 'How"):
+    with pytest.raises(TypeError, match="expected a list of questions, got 'How"):
         context_relevance("How is tea?", finds, useful)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,7 @@ from rag_splitters.models.clients import first_method, is_awaitable, retrieve_ca
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.prompts import enclosed, fill
 from rag_splitters.models.secrets import without_secrets
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.text.results import read_result
 
 Texts = tuple[str, ...]
@@ -61,11 +62,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
         except Exception as error:  # a user's retriever may raise anything
             detail = without_secrets(f"{type(error).__name__}: {str(error)[:500]}", retriever)
             return Failure(f"the retriever raised {type(error).__name__}", detail)
-        if isinstance(result, str | bytes | Mapping) or not isinstance(result, Iterable):
-            raise InputTypeError(
-                f"{describe_model(retriever)} must return a list of texts, "
-                f"got {type(result).__name__}"
-            )
+        check_list(result, f"texts from {describe_model(retriever)}")
         return tuple(read_result(each).text for each in result)
 
     limit = _MAX_CONCURRENCY if is_awaitable(retriever) else 1  # others may not be thread-safe
@@ -309,10 +306,7 @@ def _question_texts(questions: Sequence[str | Question]) -> list[str]:
 
     Raises: ValueError if a question is blank; TypeError for a single string.
     """
-    if isinstance(questions, str):
-        raise InputTypeError(
-            f"questions must be a list of questions, got the text {questions[:60]!r}"
-        )
+    check_list(questions, "questions")
     texts = [each.text if isinstance(each, Question) else each for each in questions]
     _check_texts(texts, "question")
     return texts
