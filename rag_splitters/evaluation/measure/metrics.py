@@ -99,7 +99,11 @@ def precision_omega(references: Sequence[Range], chunks: Iterable[Range]) -> flo
     0.25
     """
     answer = union(references)
-    touching = [chunk for chunk in chunks if overlap([chunk], answer)]
+    touching = [
+        (low, high)
+        for low, high in chunks
+        if any(low < end and start < high for start, end in answer)
+    ]
     return overlap(touching, answer) / total(union([*touching, *answer]))
 
 
@@ -183,14 +187,7 @@ def measure(
     parts = [_part(chunk, question) for chunk, _ in top]
     retrieved = sum(chunk.characters for chunk, _ in top)
     recall, precision, iou = cover(references, [part for part in parts if part], retrieved)
-    omega = math.nan
-    if positions is not None:
-        near = (
-            (low, high)
-            for low, high in positions
-            if any(low < end and start < high for start, end in references)
-        )
-        omega = precision_omega(references, near)
+    omega = math.nan if positions is None else precision_omega(references, positions)
     hits = ((_part(chunk, question), size) for chunk, size in chain(top, ranked))
     curve = recall_at_budgets(references, hits, budgets)
     return [recall, precision, omega, iou, float(sum(size for _, size in top)), *curve]
