@@ -74,7 +74,3 @@ class ClusterChunker(EmbeddingSizes):
             longest.append(last - first + 1)
             shortest.append(last - enough + 2)
         return best_runs(vectors, longest, shortest)
-
-    def _budget(self, first: int) -> int:
-        """Maximum size of a chunk's own pieces, without the overlap."""
-        return self.chunk_size - (self.overlap if first else 0)

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import MergingChunker
-from rag_splitters.meaning.units import sentence_units
+from rag_splitters.meaning.units import pack_units, sentence_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -20,9 +20,7 @@ from rag_splitters.models.embedder import Row, TextPosition, is_vector, rows_of
 from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
-from rag_splitters.text.boundaries import positions, words
-from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import SegmenterField, own_cuts
+from rag_splitters.text.segmenters import SegmenterField
 from rag_splitters.text.sizing import Measure
 from rag_splitters.text.structure import Range, Structure
 from rag_splitters.text.unbreakable import marked_structure
@@ -135,12 +133,12 @@ class EmbeddingSizes(MergingChunker):
 
     def _pack(self, structure: Structure, units: list[Range], breaks: Sequence[int]) -> list[Span]:
         """Return chunks that begin at the breaks, cut by sentences, then words, if too big."""
-        text = structure.text
-        structure.levels = (positions([start for start, _ in units]), words(text))
-        structure.required = breaks
-        if self.overlap:
-            structure.sentences = own_cuts(self.segmenter, text)
-        return pack(structure, self.sizes)
+        starts = [start for start, _ in units]
+        return pack_units(structure, starts, breaks, self.segmenter, self.sizes)
+
+    def _budget(self, first: int) -> int:
+        """Maximum size of a chunk without its overlap; the chunk begins with the unit `first`."""
+        return self.chunk_size - (self.overlap if first else 0)
 
 
 def _place(rows: Sequence[Row], places: Sequence[TextPosition]) -> str:

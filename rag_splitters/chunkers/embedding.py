@@ -58,8 +58,7 @@ class EmbeddingChunker(EmbeddingSizes):
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
         def fits(first: int, last: int) -> bool:
-            budget = self.chunk_size - (self.overlap if first else 0)
-            return measure.fits(units[first][0], units[last][1], budget)
+            return measure.fits(units[first][0], units[last][1], self._budget(first))
 
         def is_small(first: int, last: int) -> bool:
             return measure.fits(units[first][0], units[last][1], self.min_size - 1)

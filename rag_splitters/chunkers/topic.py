@@ -12,11 +12,9 @@ from pydantic import Field
 
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.topics import Segment, find_segments
-from rag_splitters.meaning.units import unit_cuts
+from rag_splitters.meaning.units import pack_units, unit_cuts
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import positions, words
-from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import SegmenterField, own_cuts
+from rag_splitters.text.segmenters import SegmenterField
 from rag_splitters.text.unbreakable import marked_structure
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
@@ -80,11 +78,7 @@ class TopicChunker(MergingChunker):
             random_state=self.random_state,
         )
         boundaries = [starts[segment.first] for segment in segments]
-        structure.levels = (positions(cuts), words(text))
-        structure.required = boundaries[1:]
-        if self.overlap:
-            structure.sentences = own_cuts(self.segmenter, text)
-        spans = pack(structure, self.sizes)
+        spans = pack_units(structure, cuts, boundaries[1:], self.segmenter, self.sizes)
         return _with_topics(spans, boundaries, segments) if segments else spans
 
 

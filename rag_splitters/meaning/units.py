@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rag_splitters.parameters.fields import Function
-from rag_splitters.text.boundaries import sentences, skip_space, trim_space, words
+from rag_splitters.span import Span
+from rag_splitters.text.boundaries import positions, sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import segmenter_cuts
+from rag_splitters.text.segmenters import own_cuts, segmenter_cuts
 from rag_splitters.text.sizing import LengthFunction, Sizes, sizer
 from rag_splitters.text.structure import Range, Structure, Unbreakable
 
@@ -85,6 +86,29 @@ def _length(text: str, start: int, end: int) -> int:
 
 def _has_line_break(text: str, start: int, end: int) -> bool:
     return text.find("\n", start, end) >= 0 or text.find("\r", start, end) >= 0
+
+
+def pack_units(
+    structure: Structure,
+    starts: Sequence[int],
+    required: Sequence[int],
+    segmenter: str | Function,
+    sizes: Sizes,
+) -> list[Span]:
+    """Pack units into chunks, and cut a unit that is too big between words.
+
+    Parameters:
+        structure: the structure of the text; its levels and required cuts are set.
+        starts: where units begin.
+        required: where chunks must begin.
+        segmenter: how to find the sentences of an overlap.
+        sizes: the sizes of chunks.
+    """
+    structure.levels = (positions(starts), words(structure.text))
+    structure.required = required
+    if sizes.overlap:
+        structure.sentences = own_cuts(segmenter, structure.text)
+    return pack(structure, sizes)
 
 
 def parts_of(
