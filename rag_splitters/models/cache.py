@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Pairs = Sequence[tuple[str, str]]
 """Keys with their texts."""
 
+_COLLECTION = "rag_splitters_answers"  # in a store of LlamaIndex
 _SCHEMA = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text BLOB NOT NULL)"
 _SELECT = "SELECT key, text FROM texts WHERE key IN ({})"
 _UPSERT = "INSERT INTO texts VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text"
@@ -50,19 +51,18 @@ class TextCache(ABC):
         """Store all pairs."""
 
 
-def text_cache(cache: Any, name: str) -> TextCache:
+def text_cache(cache: Any) -> TextCache:
     """Make a cache of a user's argument.
 
     Parameters:
         cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
             `BaseKVStore` (`get`, `put`); or the path of a folder, which is created when needed.
-        name: the kind of texts; names the folder's file and the LlamaIndex collection.
 
     Raises TypeError for anything else.
 
     >>> from langchain_core.stores import InMemoryStore
     >>> from rag_splitters.calls import run
-    >>> cache = text_cache(InMemoryStore(), "contexts")
+    >>> cache = text_cache(InMemoryStore())
     >>> run(cache.write([("a", "A context.")]))
     >>> run(cache.read(["a", "b"]))
     ['A context.', None]
@@ -70,10 +70,10 @@ def text_cache(cache: Any, name: str) -> TextCache:
     if isinstance(cache, TextCache):
         return cache
     if isinstance(cache, str | Path):
-        return FolderCache(str(cache), name)
+        return FolderCache(str(cache))
     for kind, methods in ((_LangChainCache, ("mget", "mset")), (_LlamaIndexCache, ("get", "put"))):
         if all(callable(getattr(cache, method, None)) for method in methods):
-            return kind(cache, name)
+            return kind(cache)
     raise InputTypeError(
         "cache must be a LangChain BaseStore, a LlamaIndex BaseKVStore or the path of a folder, "
         f"got a {type(cache).__qualname__}"
@@ -88,7 +88,6 @@ class FolderCache(TextCache):
     """
 
     folder: str
-    name: str = "answers"
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
         return await call(self._read, keys)
@@ -98,7 +97,7 @@ class FolderCache(TextCache):
 
     @property
     def _path(self) -> Path:
-        return Path(self.folder) / f"{self.name}.sqlite"
+        return Path(self.folder) / "answers.sqlite"
 
     def _read(self, keys: Sequence[str]) -> list[str | None]:
         with self._explaining_errors():
@@ -137,7 +136,6 @@ class _StoreCache(TextCache):
     """A store that the user passed; it may hold passwords, so it is never shown or pickled."""
 
     store: Any
-    name: str
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({type(self.store).__qualname__})"
@@ -173,16 +171,12 @@ class _LlamaIndexCache(_StoreCache):
     """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
-        rows = [await self._call("get", key, collection=self._collection) for key in keys]
+        rows = [await self._call("get", key, collection=_COLLECTION) for key in keys]
         return [_as_text(row.get("text")) if isinstance(row, Mapping) else None for row in rows]
 
     async def write(self, pairs: Pairs) -> None:
         for key, text in pairs:
-            await self._call("put", key, {"text": text}, collection=self._collection)
-
-    @property
-    def _collection(self) -> str:
-        return f"rag_splitters_{self.name}"
+            await self._call("put", key, {"text": text}, collection=_COLLECTION)
 
 
 def _as_text(value: object) -> str | None:
@@ -302,7 +296,7 @@ def _load_cache(value: Any) -> TextCache | None:
     if isinstance(value, str):  # a configuration opens no file
         raise InputError(f"cache must be a store or a path, got a string: pass Path({value!r})")
     try:
-        return None if value is None else text_cache(value, "answers")
+        return None if value is None else text_cache(value)
     except TypeError as error:
         raise InputError(str(error)) from None
 

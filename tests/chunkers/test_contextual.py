@@ -249,7 +249,7 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     store = InMemoryStore()
     store.mset([("blank", " "), ("number", 3), ("broken", b"\xff\xfe"), ("good", b"Context.")])
     keys = ["blank", "number", "broken", "missing", "good"]
-    assert run(text_cache(store, "contexts").read(keys)) == [None, None, None, None, "Context."]
+    assert run(text_cache(store).read(keys)) == [None, None, None, None, "Context."]
     folder = FolderCache(str(tmp_path))
     pairs = [(f"key {number}", f"Context \ud800 {number}") for number in range(1200)]
     run(folder.write(pairs))

@@ -87,7 +87,7 @@ class Judge:
     ) -> None:
         self._max_retries = whole_number(max_retries, "max_retries", 0)
         self._chat = chat_model(llm, max_concurrency=max_concurrency)
-        self._cache = None if cache is None else text_cache(cache, "answers")
+        self._cache = None if cache is None else text_cache(cache)
         check_cache(self._cache, self._chat)
 
     @property

@@ -38,7 +38,7 @@ class CachedEmbeddings:
 
     def __init__(self, model: Any, cache: Any = None) -> None:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
-        self._cache = None if cache is None else text_cache(cache, "answers")
+        self._cache = None if cache is None else text_cache(cache)
         check_cache(self._cache, self._embedder)
         self._vectors: dict[str, dict[str, NDArray[np.float32]]] = {"text": {}, "question": {}}
 
