@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
@@ -33,16 +33,11 @@ class PageChunker(SizedChunker):
 
     strategy: ClassVar[str] = "page"
 
-    page_break: str = "\f"
+    page_break: Annotated[str, AfterValidator(check_page_break)] = "\f"
     """Regular expression for the break between two pages; by default, a form feed."""
 
     pages_per_chunk: int = Field(default=1, ge=1)
     """Maximum number of pages in a chunk; fewer if they do not fit into `chunk_size`."""
-
-    @field_validator("page_break")
-    @classmethod
-    def _check_page_break(cls, value: str) -> str:
-        return check_page_break(value)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, first_page(source.metadata)) for source in sources]
