@@ -35,7 +35,7 @@ from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
 from rag_splitters.models.clients import first_method
 from rag_splitters.parameters.checks import check_list
-from rag_splitters.text.sizing import LengthFunction, sizer
+from rag_splitters.text.sizing import LengthFunction, text_length
 from rag_splitters.text.structure import Range
 
 _SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
@@ -262,9 +262,7 @@ def _name(chunker: Any) -> str:
 
 def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
     """Return the size of each chunk's text."""
-    measure = sizer(unit)
-    sizes = [measure(chunk.text).length(0, len(chunk.text)) for chunk in chunks]
-    return np.array(sizes, dtype=np.int64)
+    return np.array([text_length(chunk.text, unit) for chunk in chunks], dtype=np.int64)
 
 
 def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
