@@ -35,13 +35,9 @@ class Passage:
     number: int
     sentences: list[tuple[int, int]]
 
-    def bounds(self) -> tuple[int, int]:
-        """Return (start, end) of the passage."""
-        return self.sentences[0][0], self.sentences[-1][1]
-
     def place(self) -> str:
         """Name the passage in a message."""
-        start, end = self.bounds()
+        start, end = self.sentences[0][0], self.sentences[-1][1]
         return f"passage {self.number} (characters {start} to {end})"
 
     def read(self, answer: str | BaseModel) -> list[Proposition]:
