@@ -21,6 +21,7 @@ from rag_splitters.reading.workbooks import read_xlsx
 from rag_splitters.span import Source
 from rag_splitters.structure.kinds import READ_KINDS, kind_of_name, read_kind
 from rag_splitters.structure.stored_outline import write_outline
+from rag_splitters.text.coloured import number_of
 from rag_splitters.text.origin import (
     READ_ALL,
     Reading,
@@ -100,8 +101,8 @@ def describe_files(files: Sequence[Path]) -> str:
     counts = Counter(file.suffix.lower() or "without a suffix" for file in files).most_common()
     names = [f"{count} {suffix}" for suffix, count in counts[:_MOST_SUFFIXES]]
     rest = sum(count for _, count in counts[_MOST_SUFFIXES:])
-    total = "1 file" if len(files) == 1 else f"{len(files)} files"
-    return f"{total}: {', '.join(names)}{f', {rest} others' if rest else ''}"
+    others = f", {rest} others" if rest else ""
+    return f"{number_of(len(files), 'file')}: {', '.join(names)}{others}"
 
 
 def _is_for_reading(path: Path) -> bool:

@@ -16,6 +16,7 @@ from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import DRAWS, Estimate
 from rag_splitters.models.describing import describe_model
+from rag_splitters.text.coloured import number_of
 
 
 class Cell(NamedTuple):
@@ -41,13 +42,13 @@ def caption(results: Results) -> str:
     settings, questions, count = results.settings, len(results.questions), len(results.documents)
     if not questions:
         return (
-            f"{count} document{'' if count == 1 else 's'}. The numbers of chunks with each fault; "
+            f"{number_of(count, 'document')}. The numbers of chunks with each fault; "
             f"sizes in {settings.unit}."
         )
     document_count = len({each.document for each in results.questions})
     return (
-        f"{questions:,} question{'' if questions == 1 else 's'} about "
-        f"{document_count} of {count} documents, {settings.k} chunks retrieved, "
+        f"{number_of(questions, 'question')} about {document_count} of "
+        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved, "
         f"{settings.model or 'no model'}. Metrics in percent; below each, how many "
         "points it is behind the best one, with a 95% bootstrap interval "
         f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "
