@@ -110,7 +110,7 @@ def table_of(kind: type[Chunker]) -> str:
         if isinstance(default, str) and len(shown) > _LONGEST_DEFAULT:
             long_defaults.append(f'\n??? note "Default of `{parameter}`"\n\n{_fenced(default)}')
             shown = "see below"
-        rows.append(f"| `{parameter}` | {_cell(shown)} | {_cell(' '.join(meaning.split()))} |")
+        rows.append(f"| `{parameter}` | {_cell(shown)} | {_cell(meaning)} |")
     table = ['<div class="parameters" markdown>', "", *rows, "", "</div>"]
     return "\n".join([*table, *long_defaults])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from inspect import getdoc
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -91,13 +92,24 @@ def parameter_field(name: str, parameter: str) -> FieldInfo:
     raise unknown_parameter(name, parameter, fields)
 
 
+def describe_strategy(kind: type[Chunker]) -> str:
+    """Return the docstring of a strategy without its examples.
+
+    >>> describe_strategy(chunker_class("page")).partition(".")[0]
+    'Makes each page a chunk'
+    """
+    return (getdoc(kind) or "").partition("\n>>> ")[0].rstrip()
+
+
 def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
-    """Return the default and the description of each parameter by its name."""
+    """Return the default and the description, on one line, of each parameter by its name."""
     descriptions = field_descriptions(kind)
     defaults: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
         defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
-    return {name: (default, descriptions[name]) for name, default in defaults.items()}
+    return {
+        name: (default, " ".join(descriptions[name].split())) for name, default in defaults.items()
+    }
 
 
 def default_as_python(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Annotated
 
 import typer
@@ -12,7 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.by_name import chunker_class, default_as_python, parameter_docs
+from rag_splitters.chunkers.by_name import (
+    chunker_class,
+    default_as_python,
+    describe_strategy,
+    parameter_docs,
+)
 from rag_splitters.cli.options import JsonOption, complete_strategy
 from rag_splitters.cli.views import console, unwrapped, write_line
 from rag_splitters.contract.chunker import Chunker
@@ -43,18 +47,14 @@ def strategies(
         _show_strategy(console(), chunker_class(name))
 
 
-def _description(kind: type[Chunker]) -> str:
-    return unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip()
-
-
 def _row(kind: type[Chunker]) -> dict[str, object]:
     """Return a strategy as JSON."""
     return {
         "strategy": kind.strategy,
         "class": kind.__name__,
-        "description": _description(kind),
+        "description": unwrapped(describe_strategy(kind)),
         "parameters": {
-            parameter: {"default": default_as_python(default), "meaning": " ".join(meaning.split())}
+            parameter: {"default": default_as_python(default), "meaning": meaning}
             for parameter, (default, meaning) in parameter_docs(kind).items()
         },
     }
@@ -62,7 +62,7 @@ def _row(kind: type[Chunker]) -> dict[str, object]:
 
 def _show_strategy(out: Console, kind: type[Chunker]) -> None:
     out.print(Text(f"{kind.strategy} ({kind.__name__})", style="bold"))
-    out.print(Text(_description(kind) + "\n"))
+    out.print(Text(unwrapped(describe_strategy(kind)) + "\n"))
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("parameter", "default", "meaning"):
         table.add_column(heading, overflow="fold")
@@ -70,6 +70,6 @@ def _show_strategy(out: Console, kind: type[Chunker]) -> None:
         table.add_row(
             Text(parameter, style="bold"),
             Text(default_as_python(default)),
-            Text(" ".join(meaning.split())),
+            Text(meaning),
         )
     out.print(table)

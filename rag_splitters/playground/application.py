@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from inspect import getdoc
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,7 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rag_splitters import CATALOGUE
-from rag_splitters.chunkers.by_name import changed_parameters, models_in
+from rag_splitters.chunkers.by_name import changed_parameters, describe_strategy, models_in
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError, RagSplittersError
@@ -430,7 +429,7 @@ def _unknown(strategy: str) -> str:
 
 def _about(strategy: str) -> tuple[str, str]:
     """Return a strategy's description: its first paragraph, and the others."""
-    text = (getdoc(CATALOGUE[strategy]) or "").split("\n>>> ")[0].strip()
+    text = describe_strategy(CATALOGUE[strategy])
     first, _, rest = text.partition("\n\n")
     return " ".join(first.split()), re.sub(r"(?<!\n)\n(?![\n ])", " ", rest)
 
