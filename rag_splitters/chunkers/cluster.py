@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.meaning.similarity import best_runs
 from rag_splitters.meaning.units import (
     parts_of,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class ClusterChunker(EmbeddingSizes):
+class ClusterChunker(EmbeddingStrategy):
     """Finds the segmentation of the whole text whose chunks are most coherent.
 
     The pieces are sentences, and parts of long sentences. Dynamic programming finds the chunks of

@@ -34,7 +34,7 @@ Passages: TypeAlias = tuple[list[Range], list[str]]
 """The units of a text, and a passage to embed for each."""
 
 
-class EmbeddingSizes(MergingChunker):
+class EmbeddingStrategy(MergingChunker):
     """A sized chunker that finds the places to cut with an embedding model.
 
     A subclass says which passages of a text to embed (`_passages`), and where chunks begin, given

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.meaning.similarity import join_runs
 from rag_splitters.meaning.units import unit_texts
 from rag_splitters.text.sizing import Measure
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class EmbeddingChunker(EmbeddingSizes):
+class EmbeddingChunker(EmbeddingStrategy):
     """Adds sentences to a chunk as long as the retrieval model finds them similar.
 
     A sentence joins the current chunk if its cosine similarity to the chunk's running mean is at

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
 from rag_splitters.meaning.units import unit_texts
@@ -30,7 +30,7 @@ _AMOUNTS = {
 }
 
 
-class SemanticChunker(EmbeddingSizes):
+class SemanticChunker(EmbeddingStrategy):
     """Cuts between sentences where the meaning changes most.
 
     Each sentence is embedded together with its neighbours. A chunk ends where the distance between

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rag_splitters.chunkers.cluster import ClusterChunker
-from rag_splitters.chunkers.embedded import EmbeddingSizes
+from rag_splitters.chunkers.embedded import EmbeddingStrategy
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
@@ -25,7 +25,7 @@ from tests.support.boundaries import subjects
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.splitting import split_texts
 
-KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
+KINDS: tuple[type[EmbeddingStrategy], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -141,7 +141,7 @@ def distinct(letter: str, count: int) -> str:
     return " ".join(f"{subject} is {end}." for end in ends[:count])
 
 
-def beginnings(chunker: EmbeddingSizes, text: str) -> list[int]:
+def beginnings(chunker: EmbeddingStrategy, text: str) -> list[int]:
     return [span.start for span in chunker.spans(text)][1:]
 
 
