@@ -1,7 +1,7 @@
 """Evaluation: which strategy finds the answers in your documents, and how certain is that?
 
-Three rooms on three floors: `measure` holds questions, metrics, faults and intervals; `judge` has
-the metrics and the test data that come from a chat model; `report` runs a comparison and writes it.
+Three folders: `measure` holds questions, metrics, faults and intervals; `judge` has the metrics and
+the test data that come from a chat model; `report` runs a comparison and writes it.
 """
 
 from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings

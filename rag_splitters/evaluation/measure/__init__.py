@@ -1,4 +1,4 @@
 """Measuring: chunks and their positions, what a search retrieves, faults, and how sure we are.
 
-This room computes and holds results. It writes no report and asks no chat model.
+This folder computes and holds results. It writes no report and asks no chat model.
 """
