@@ -56,7 +56,7 @@ class EmbeddingStrategy(MergingChunker):
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.
-    In synchronous use, models that run on this machine get one request at a time."""
+    A model that runs on this machine gets one request at a time."""
 
     segmenter: SegmenterField = "rules"
 
