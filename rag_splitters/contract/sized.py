@@ -148,11 +148,12 @@ class CompositeChunker(Chunker):
 
     def check_parameters(self) -> None:
         super().check_parameters()
+        if not (sizes := self.given_sizes):
+            return
         inside = list(chunkers_in(self.resized()))[1:]
         for each in inside:
             each.check_parameters()
-        sizes = self.given_sizes
-        if sizes and not any("chunk_size" in type(each).model_fields for each in inside):
+        if not any("chunk_size" in type(each).model_fields for each in inside):
             raise InputError(f"no strategy inside has sizes: leave out {', '.join(sizes)}")
 
     @property
