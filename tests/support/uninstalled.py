@@ -62,8 +62,6 @@ def use_what_is_missing() -> None:
         with pytest.MonkeyPatch.context() as monkeypatch:
             for package in packages:
                 monkeypatch.setitem(sys.modules, package, None)
-            monkeypatch.setattr("rag_splitters.extras._is_checkout", lambda folder: False)
-            monkeypatch.setattr("rag_splitters.extras._origin", dict)
             with pytest.raises(ImportError, match=re.escape(message)):
                 function()
         print(message)  # noqa: T201
