@@ -14,7 +14,7 @@ from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.meaning.windows import number_sentences, numbers_in, sentences_of, windows
 from rag_splitters.models import ModelError
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from tests.support.cases import every_third, halves
 from tests.support.chat_doubles import (
     Function,
@@ -24,6 +24,7 @@ from tests.support.chat_doubles import (
     check_models_agree,
     sentences_in,
 )
+from tests.support.checks import check_chunker
 from tests.support.splitting import asplit_texts, split_texts
 
 TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."

@@ -23,9 +23,10 @@ from rag_splitters.structure import syntax
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import LANGUAGES, language_named
 from rag_splitters.structure.signatures import find_signatures
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from tests.chunkers.test_golden import FOLDER, read_cases
 from tests.structure.test_blocks import many
+from tests.support.checks import check_chunker
 from tests.support.splitting import asplit_texts, split_texts
 
 

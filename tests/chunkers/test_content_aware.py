@@ -16,7 +16,7 @@ from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.structure.blocks import Block, read_blocks
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.structure.html.text import plain_page
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from rag_splitters.text.lines import line_kind
 from tests.structure.test_blocks import (
     EXAMPLES,
@@ -27,6 +27,7 @@ from tests.structure.test_blocks import (
     texts_of,
 )
 from tests.support.cases import SIZES
+from tests.support.checks import check_chunker
 
 MERGED = (
     {"chunk_size": 30, "min_chunk_size": 10},

@@ -19,9 +19,10 @@ from rag_splitters.llama_index import ContextualNodeParser
 from rag_splitters.meaning.situating import window_around
 from rag_splitters.models import ModelError
 from rag_splitters.models.cache import FolderCache, text_cache
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from tests.structure.test_blocks import many
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.checks import check_chunker
 from tests.support.splitting import asplit_texts, split_texts
 
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."

@@ -21,8 +21,9 @@ from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
 from rag_splitters.span import Source
-from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from rag_splitters.testing import HOSTILE_PIECES, hostile_texts
 from rag_splitters.text.sizing import sizer
+from tests.support.checks import check_chunker
 from tests.support.splitting import split_texts
 
 _NAMES = re.compile(r"(?:New York|Ada Lovelace|Lovelace|Ada|Bern|The same|Longerword)")

@@ -32,7 +32,7 @@ from rag_splitters.structure.blocks import detect_format
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.tree import Tag
-from rag_splitters.testing import check_chunker
+from tests.support.checks import check_chunker
 from tests.support.splitting import split_texts
 
 FOLDER = Path(__file__).parents[1] / "golden"

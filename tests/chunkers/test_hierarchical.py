@@ -12,10 +12,11 @@ from hypothesis import example, given, strategies
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.titled import TitledChunker
 from rag_splitters.span import Span
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from rag_splitters.text.sizing import sizer, text_length
 from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, many, texts_of
 from tests.support.cases import letters
+from tests.support.checks import check_chunker
 
 CASES: list[dict[str, Any]] = [
     {},

@@ -18,7 +18,8 @@ from llama_index.core.schema import MetadataMode
 from rag_splitters import JsonChunker
 from rag_splitters.langchain import JsonTextSplitter
 from rag_splitters.llama_index import JsonNodeParser
-from rag_splitters.testing import HOSTILE_PIECES, check_chunker
+from rag_splitters.testing import HOSTILE_PIECES
+from tests.support.checks import check_chunker
 from tests.support.counting import count_calls
 
 _STEP = re.compile(r"\.(\w+)|\['((?:\\.|[^'\\])*)'\]|\[(\d+):(\d+)\]|\[(\d+)\]")

@@ -14,7 +14,7 @@ from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from tests.structure.test_blocks import many
 from tests.support.cases import SIZES, halves, no_propositions
 from tests.support.chat_doubles import (
@@ -24,6 +24,7 @@ from tests.support.chat_doubles import (
     check_models_agree,
     sentences_in,
 )
+from tests.support.checks import check_chunker
 from tests.support.splitting import split_texts
 
 TEXT = "Tea is made. It is hot. Rain fell."

@@ -11,8 +11,8 @@ import pytest
 
 from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
-from rag_splitters.testing import check_chunker
 from tests.support.boundaries import CASES, ORDERS, cuts_of, errors, sentences, uneven
+from tests.support.checks import check_chunker
 from tests.support.processes import run_python
 
 pytest.importorskip("sklearn")

@@ -22,8 +22,8 @@ from rag_splitters import (
     TokenChunker,
 )
 from rag_splitters.errors import InputError
-from rag_splitters.testing import check_chunker
 from rag_splitters.text.sentences import sentence_cuts
+from tests.support.checks import check_chunker
 
 
 def texts(chunker: Chunker, text: str) -> list[str]:

@@ -19,8 +19,9 @@ from llama_index.core.schema import MetadataMode
 
 from rag_splitters import CATALOGUE, Chunker, Source, Span
 from rag_splitters.contract.line_breaks import in_source
-from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.testing import check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
+from tests.support.checks import check_chunker
 from tests.support.forms import front_end
 
 each_strategy = pytest.mark.parametrize("strategy", CASES)

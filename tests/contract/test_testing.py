@@ -13,6 +13,7 @@ from rag_splitters import Chunker, SizedChunker, Span
 from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.testing import check_chunker, check_documents, check_nodes
+from tests.support import checks
 
 TEXT = "One two. Three four. Five."
 PARTS = [Span(0, 8), Span(9, 20), Span(21, 26)]
@@ -66,17 +67,10 @@ class Changing(Chunker):
         (Fixed(parts=(Span(0, 26), Span(0, 26, parent=0))), TEXT, "twice"),
         (Changing(), TEXT, "a second run differs"),
         (FixedSized(parts=PARTS, chunk_size=10), TEXT, r"Span\(start=9, .* is too big"),
-        (FixedSized(parts=PARTS, chunk_size=21, chunk_overlap=9), TEXT, "should start at 0"),
-        (FixedSized(parts=PARTS, chunk_size=21, chunk_overlap=5), TEXT, "should start at 4"),
         (
             FixedSized(parts=(Span(0, 20), Span(9, 26)), chunk_size=21, chunk_overlap=9),
             TEXT,
             "overlap of 11",
-        ),
-        (
-            FixedExact(parts=(Span(0, 20), Span(14, 26)), chunk_size=21, chunk_overlap=9),
-            TEXT,
-            "should start at 13",
         ),
     ],
 )
@@ -86,6 +80,20 @@ def test_a_broken_guarantee_is_found(chunker: Chunker, text: str, message: str) 
     check_chunker(Fixed(parts=PARTS), TEXT)
     with pytest.raises(TypeError, match="chunker must be a Chunker, got <class"):
         check_chunker(type(chunker), text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("chunker", "start"),
+    [
+        (FixedSized(parts=PARTS, chunk_size=21, chunk_overlap=9), 0),
+        (FixedSized(parts=PARTS, chunk_size=21, chunk_overlap=5), 4),
+        (FixedExact(parts=(Span(0, 20), Span(14, 26)), chunk_size=21, chunk_overlap=9), 13),
+    ],
+)
+def test_only_our_own_overlaps_must_be_the_longest_possible(chunker: Chunker, start: int) -> None:
+    check_chunker(chunker, TEXT)
+    with pytest.raises(AssertionError, match=f"should start at {start}"):
+        checks.check_chunker(chunker, TEXT)
 
 
 @pytest.mark.parametrize("options", [{}, {"include_prev_next_rel": False}])

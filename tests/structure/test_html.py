@@ -26,8 +26,8 @@ from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.text import Stripped, plain_page
 from rag_splitters.structure.outline import Outline
-from rag_splitters.testing import check_chunker
 from tests.structure.test_blocks import HTML_PIECES, texts_of
+from tests.support.checks import check_chunker
 from tests.support.counting import count_calls
 from tests.support.splitting import split_texts
 

@@ -20,8 +20,9 @@ from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.text_tables import find_tables
-from rag_splitters.testing import HOSTILE_PIECES, check_chunker
+from rag_splitters.testing import HOSTILE_PIECES
 from tests.structure.test_blocks import HTML_PIECES, check_kept, many, texts_of
+from tests.support.checks import check_chunker
 
 Rows = list[list[str]]
 

@@ -41,11 +41,12 @@ from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parameters.checks import check_length_function
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from rag_splitters.text import encodings, tokens
 from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.sizing import sizer
 from tests.support.cases import letters
+from tests.support.checks import check_chunker
 
 ENCODINGS = ("cl100k_base", "o200k_base")
 CL100K = (

@@ -20,11 +20,12 @@ from rag_splitters import (
     TopicChunker,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import hostile_texts
 from rag_splitters.text.boundaries import positions, skip_space, trim_space
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import find_unbreakable, marked_structure
+from tests.support.checks import check_chunker
 
 PROSE = "The kettle has been on the stove since six. Nobody has looked at it, and it is dry. "
 SENTENCES = "It is filled from the tap. It must not be too full! Is it hot? Wait. Then pour it. "

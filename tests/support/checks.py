@@ -1,0 +1,170 @@
+"""The contract as a check for our own strategies: it also knows how they choose overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import regex
+
+from rag_splitters import testing
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.span import Span
+from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.signatures import find_signatures
+from rag_splitters.testing import _cluster_ends, _Context
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.lines import is_behind_mark, with_line_feeds
+from rag_splitters.text.overlaps import clause_starts, line_starts
+from rag_splitters.text.segmenters import segmenter_cuts
+from rag_splitters.text.sizing import sizer
+from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import find_unbreakable
+
+__all__ = ["check_chunker"]
+
+# Strategies that Auto chooses, and that pack sentences.
+_BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
+_LONGEST_HEADING = 1000  # characters
+# White space with a combining mark on it is visible.
+_WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
+
+
+def check_chunker(
+    chunker: Chunker, text: str, dropped: Iterable[tuple[int, int]] = ()
+) -> list[Span]:
+    """`rag_splitters.testing.check_chunker`, and that overlaps are the longest possible."""
+    spans = testing.check_chunker(chunker, text, dropped)
+    is_tree = any(span.parent is not None for span in spans)
+    if not is_tree and isinstance(chunker, SizedChunker):
+        _check_longest_overlap(chunker, text, spans)
+    return spans
+
+
+def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) -> None:
+    """Check that overlaps fit, and that no longer overlap would have been possible.
+
+    An overlap begins with a sentence or, if no whole sentence fits, with a line, else with a
+    clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
+    overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
+    the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
+    have a minimum size, as those of JSON always do. Nor does it begin inside what is unbreakable,
+    or leave no room for that. One that begins inside a table may begin with any row.
+    Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
+    definitions together that only a parser finds; both are not checked.
+    """
+    if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
+        return
+    context = _Context(chunker, text, spans)
+    clusters = _cluster_ends(text)
+    measure = sizer(chunker.length_function)(text)
+    view = with_line_feeds(text)
+    if view != text and [(s.start, s.end) for s in chunker.spans(view)] == context.positions:
+        text = view  # else it was cut as it is, because carriage returns need more tokens
+    whole = _unbreakable(chunker, text, spans)
+    sentences, others = _overlap_starts(chunker, text, clusters, whole)
+    blocks = _blocks(chunker, text)
+    headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
+    tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
+    for one, other in pairwise(spans):
+        if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
+            continue  # tables repeat whole rows, and rewritten chunks other text
+        if other.start < one.end:
+            length = measure.length(other.start, one.end)
+            assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
+        new = len(text) - len(text[one.end :].lstrip())
+        stop = min((end for end in clusters if end > new), default=len(text))
+        stop = max([stop, *(end for start, end in whole if start <= new < end)])
+        beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
+        marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
+        is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)
+        is_lead = is_heading or _begins_with_lead(text, new, stop, other.end)
+        if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
+            stop = other.end
+        word_end = _end_of_word(text, stop)
+        word_end = max([word_end, *(end for start, end in whole if start < word_end < end)])
+        word_end = min((end for end in clusters if end >= word_end), default=word_end)
+        longer = [start for start in others if one.start <= start < min(other.start, one.end)]
+        if chunker.exact_overlap:
+            longer = [start for start in longer if text[start : other.start].strip()][-1:]
+        best = [start for start in sentences if one.start <= start < one.end]
+        best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
+        for start in [*best, *longer] if chunker.overlap else []:
+            if start == other.start:
+                break
+            if any(low <= place < high for low, high in tables for place in (start, other.start)):
+                continue
+            is_longer = measure.length(start, one.end) > chunker.overlap
+            cuts_word = measure.length(start, word_end) > chunker.chunk_size
+            room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
+            has_room = measure.furthest(start, chunker.chunk_size) >= room  # by whole tokens
+            if not is_longer and has_room and measure.fits(start, room, chunker.chunk_size):
+                skipped = text[min(start, other.start) : max(start, other.start)].strip()
+                assert not skipped, f"{other} should start at {start}: {context}"
+                break
+
+
+def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
+    """Return the blocks of a text, if the chunker packs those of Markdown or plain text."""
+    if not hasattr(chunker, "format") and chunker.strategy != "auto":
+        return []
+    text_format = detect_format(text, None, getattr(chunker, "format", "auto"))
+    return read_blocks(text, text_format) if text_format in ("markdown", "text") else []
+
+
+def _end_of_word(text: str, position: int) -> int:
+    """Return the end of the word around a position; the mark of an item belongs to its word."""
+    word = _WORD.match(text, position)
+    end = word.end() if word else position
+    following = len(text) - len(text[end:].lstrip(" "))
+    return _end_of_word(text, following) if is_behind_mark(text, following) else end
+
+
+def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tuple[int, int]]:
+    """Return the ranges that a chunker keeps whole if they fit: mentions of entities, signatures of
+    code and, if it packs sentences, fences, rows, items and quotations.
+    """
+    ranges = [
+        (mention["start"], mention["end"])
+        for span in spans
+        for mention in span.metadata.get("entities", ())
+    ]
+    is_by_sentence = any(span.metadata.get("strategy") in _BY_SENTENCE for span in spans)
+    if is_by_sentence or hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
+        markers = "`~|" if hasattr(chunker, "window_size") else ""
+        marked = find_unbreakable(text)
+        ranges += [part for part in marked if not markers or text[part[0]] in markers]
+    for language in {span.metadata["language"] for span in spans if "language" in span.metadata}:
+        ranges += find_signatures(text, language)
+    structure = Structure(text, unbreakable=lambda: ranges)
+    return list(structure.fit(chunker.sizes).unbreakable)
+
+
+def _overlap_starts(
+    chunker: SizedChunker, text: str, clusters: frozenset[int], whole: list[tuple[int, int]]
+) -> tuple[list[int], list[int]]:
+    """Return where overlaps may begin: (sentences, words), or ([], any place) if exact."""
+    starts = [at for at in sorted(clusters) if not any(low < at < high for low, high in whole)]
+    if chunker.exact_overlap:
+        return [], starts
+    cuts = segmenter_cuts(getattr(chunker, "segmenter", "rules"), text)
+    sentences = {len(text) - len(text.lstrip()), *cuts}
+    words = [at for at in starts if text[at - 1 : at].isspace() and not text[at : at + 1].isspace()]
+    return [at for at in starts if at in sentences], words
+
+
+def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the beginnings of lines in a chunk, then those of clauses, and of the chunk itself."""
+    for first in (line_starts(text).first, clause_starts(text).first):
+        start = first(span.start, span.start, span.end)
+        while start >= 0:
+            if not any(low < start < high for low, high in whole):
+                yield start
+            start = first(span.start, start + 1, span.end)
+
+
+def _begins_with_lead(text: str, new: int, stop: int, end: int) -> bool:
+    """Whether lines that belong to what follows them begin between `new` and `stop`."""
+    ends = regex.finditer(r"\n|<[^<>]*>|[)\]};,`~]\s", text, pos=new, endpos=end)
+    return any(lead_start(text, new, each.end()) < min(stop, each.end()) for each in ends)
