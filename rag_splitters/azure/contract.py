@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
-from math import isfinite
 from typing import Any, TypeAlias
 
 from rag_splitters.azure.outputs import outputs, utf16_length
 from rag_splitters.azure.parameters import PARAMETERS, SplitParameters
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.each import split_each
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError, RagSplittersError
-from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.web.http import log_failure, one_line
@@ -69,7 +68,7 @@ def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> A
         results = _split_group(group, parameters, has_pairs, chunker)
         for record, result in zip(group, results, strict=True):
             with record.own_errors():
-                if isinstance(result, BaseException):
+                if isinstance(result, Exception):
                     raise result
                 record.finish(result)
     return {"values": [record.answer for record in records]}
@@ -83,8 +82,7 @@ class _Record:
         self.metadata: dict[str, Any] = {}
         self.parameters = SplitParameters()
         record_id = value.get("recordId") if isinstance(value, dict) else None
-        is_number = isinstance(record_id, (int, float)) and isfinite(record_id)
-        record_id = record_id if is_number or isinstance(record_id, str) else None
+        record_id = record_id if isinstance(record_id, str) else None
         self.answer: Answer = {"recordId": record_id, "data": {}, "errors": None, "warnings": None}
 
     @property
@@ -153,43 +151,27 @@ class _Record:
 
 def _split_group(
     records: Sequence[_Record], parameters: SplitParameters, has_pairs: bool, chunker: Chunker
-) -> Sequence[list[Span] | BaseException]:
+) -> Sequence[list[Span] | Exception]:
     """Return the spans of each of the records that have the same parameters, or an error."""
     if parameters.text_split_mode == "sentences":
         return [
             [Span(*ends) for ends in islice(sentence_spans(record.text), MAX_ITEMS + 1)]
             for record in records
         ]
-    try:
-        chunker = parameters.apply_to(chunker)
-    except Exception as error:
-        return [error] * len(records)
-    if has_pairs and isinstance(chunker, SizedChunker) and chunker.length_function == "characters":
-        chunker = chunker.model_copy(update={"length_function": utf16_length})
-    return _split(chunker, records)
-
-
-def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | BaseException]:
-    """Return the spans of each record, or an error.
-
-    All records are split in one call, so that a model gets large batches.
-    """
     sources = [
         Source(record.text, record.metadata, number=number) for number, record in enumerate(records)
     ]
-    results: list[list[Span] | BaseException] = []
     try:
-        with collect_failures() as failures:
-            results.extend(chunker.split(sources))
-        for failure in failures:
-            results[failure.index or 0] = failure
-    except ModelError as error:  # it affects every text, like a rejected key
+        chunker = parameters.apply_to(chunker)
+        if (
+            has_pairs
+            and isinstance(chunker, SizedChunker)
+            and chunker.length_function == "characters"
+        ):
+            chunker = chunker.model_copy(update={"length_function": utf16_length})
+        return list(split_each(chunker, sources))
+    except Exception as error:  # it affects every record
         return [error] * len(records)
-    except Exception as error:
-        if len(records) == 1:
-            return [error]
-        return [result for record in records for result in _split(chunker, [record])]
-    return results
 
 
 def _values_of(body: bytes) -> list[Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.each import split_each
 from rag_splitters.distributed.columns import (
     ERROR,
     METADATA,
@@ -23,7 +23,7 @@ from rag_splitters.distributed.columns import (
 )
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds, source_identity
-from rag_splitters.models import ModelError, collect_failures
+from rag_splitters.models import ModelError
 from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import check_page_break, with_own_pages
@@ -172,61 +172,19 @@ class TableSplitter(DocumentTable):
         """Yield each document with the rows of its chunks, or with its error row."""
         is_tolerant = self.on_error == "row"
         page_break = self.page_break or getattr(self.chunker, "page_break", None)
-        results = _split_each(self.chunker, sources, is_tolerant)
+        results = split_each(self.chunker, sources)
         for source, result in zip(sources, results, strict=True):
             try:
                 if isinstance(result, Exception):
-                    raise result
+                    later = () if is_tolerant or not isinstance(result, ModelError) else results
+                    others = sum(isinstance(each, ModelError) for each in later)
+                    raise _failure(source, result, others)
                 rows = _chunk_rows(source, with_own_pages(result, source, page_break))
                 yield source, [(*row, None) for row in rows] if is_tolerant else rows
             except ValueError as error:
                 if not is_tolerant:
                     raise
                 yield source, [_error_row(source, error)]
-
-
-def _split_each(
-    chunker: Chunker, sources: Sequence[Source], is_tolerant: bool
-) -> Iterator[list[Span] | InputError]:
-    """Yield the spans of each source, or an error that names it.
-
-    A model is asked only once about each source. If a strategy fails on the sources for another
-    reason, they are split one by one. A missing package is not the fault of a document, so its
-    ImportError is raised unchanged.
-
-    Parameters:
-        is_tolerant: whether the other sources are needed if a model fails on one. An error that
-            would affect every source is raised in any case.
-    """
-    collecting: AbstractContextManager[list[ModelError]] = nullcontext([])
-    if is_tolerant:
-        collecting = collect_failures()
-    try:
-        with collecting as failures:
-            results = list(chunker.split(sources))
-    except ImportError:
-        raise
-    except ModelError as error:
-        if is_tolerant or error.index is None:
-            raise
-        raise _failure(sources[error.index], error) from error
-    except Exception as error:
-        if getattr(error, "fatal", False):
-            raise
-    else:
-        errors = {error.index: error for error in reversed(failures)}
-        for number, (source, spans) in enumerate(zip(sources, results, strict=True)):
-            yield _failure(source, errors[number]) if number in errors else spans
-        return
-    for source in sources:
-        try:
-            yield next(chunker.split([source]))
-        except ImportError:
-            raise
-        except Exception as error:
-            if getattr(error, "fatal", False):
-                raise
-            yield _failure(source, error)
 
 
 def _error_row(source: Source, error: ValueError) -> _ChunkRow:
@@ -294,10 +252,16 @@ def _chunk_batch(
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*fields, *metadata.schema]))
 
 
-def _failure(source: Source, error: Exception) -> InputError:
-    """Return the error about a document that could not be split."""
+def _failure(source: Source, error: Exception, others: int = 0) -> InputError:
+    """Return the error about a document that could not be split.
+
+    Parameters:
+        others: how many other documents the model failed on.
+    """
     name = repr(source.id) if source.id is not None else f"(no id) {source.text[:60]!r}"
-    failure = InputError(f"document {name} could not be split: {type(error).__name__}: {error}")
+    more = f" (and {others} more failed)" if others else ""
+    kind = type(error).__name__
+    failure = InputError(f"document {name} could not be split: {kind}: {error}{more}")
     failure.__cause__ = error
     return failure
 

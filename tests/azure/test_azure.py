@@ -29,6 +29,7 @@ from rag_splitters import (
 )
 from rag_splitters.azure import contract, create_skill_app
 from rag_splitters.azure.outputs import encoded_offsets, utf16_length
+from rag_splitters.errors import MissingExtraError
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
 
@@ -190,6 +191,7 @@ BAD_RECORDS: dict[str, tuple[Any, str]] = {
     "no object": (7, "a record must be an object, got 7"),
     "no id": ({"data": {"text": "a"}}, "recordId must be a string, got None"),
     "numeric id": ({"recordId": 1, "data": {"text": "a"}}, "recordId must be a string, got 1"),
+    "long id": ({"recordId": 10**400, "data": {"text": "a"}}, "recordId must be a string, got 1"),
     "no data": ({"recordId": "x"}, "data must be an object, got None"),
     "text of another type": ({"recordId": "x", "data": {"text": [1]}}, "text must be a string"),
     "nested id": ({"recordId": {"a": [1]}, "data": {}}, "recordId must be a string"),
@@ -380,6 +382,7 @@ def test_headings_pages_and_tables(client: TestClient) -> None:
 def test_page_of_a_record_that_is_a_page(client: TestClient) -> None:
     data = split(client, "It rains.", {"page_number": 7})
     assert data["pages"] == [[7]]
+    assert split(client, "It rains.", {"page_label": "iv"})["pages"] == [[]]
 
 
 def test_rewritten_text_items_have_the_place_that_they_come_from() -> None:
@@ -464,6 +467,20 @@ def test_failures_of_a_model_concern_single_records() -> None:
     assert first["data"]["textItems"] == third["data"]["textItems"] != []
 
 
+def test_missing_package_is_looked_for_once() -> None:
+    calls = list[str]()
+
+    class Incomplete(Chunker):
+        def spans(self, text: str) -> list[Span]:
+            calls.append(text)
+            raise MissingExtraError("this needs a tokenizer: pip install one")
+
+    with TestClient(create_skill_app(Incomplete())) as client:
+        values = ask(client, {"text": "a"}, {"text": "b"}, {"text": "c"})
+    assert [error_of(value) for value in values] == ["this needs a tokenizer: pip install one"] * 3
+    assert calls == ["a"]
+
+
 @pytest.mark.parametrize("kind", [KeyError, ValueError, TypeError])
 def test_bug_in_a_strategy_is_logged_with_its_traceback_and_not_shown(
     caplog: pytest.LogCaptureFixture, kind: type[Exception]
@@ -539,8 +556,10 @@ def test_key_that_no_header_can_hold_is_refused(key: str) -> None:
 def test_what_is_not_a_chunker_is_refused() -> None:
     with pytest.raises(TypeError, match="chunker must be a Chunker"):
         create_skill_app("sentence")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="max_bytes must be at least 1"):
+    with pytest.raises(ValueError, match="max_bytes must be a whole number of at least 1"):
         create_skill_app(SentenceChunker(), max_bytes=0)
+    with pytest.raises(ValueError, match="max_bytes must be a whole number of at least 1, got '5'"):
+        create_skill_app(SentenceChunker(), max_bytes="5")  # type: ignore[arg-type]
 
 
 # The example
