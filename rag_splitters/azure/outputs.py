@@ -12,9 +12,8 @@ from rag_splitters.structure.kinds import detect_format
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.text_tables import find_tables
-from rag_splitters.text.pages import first_page, page_breaks, with_pages
+from rag_splitters.text.pages import first_page, known_page, page_breaks, with_pages
 
-_PAGE_KEYS = ("page_start", "page_number", "page_label", "page")
 _OWN_OUTPUTS = ("headings", "page_start", "page_end")
 
 
@@ -131,7 +130,7 @@ def _with_pages_if_known(
 ) -> Sequence[Span]:
     """Add pages to the spans, if strategy, form feeds or the record's inputs define them."""
     breaks = page_breaks(text, "\f")
-    if not breaks and not any(key in metadata for key in _PAGE_KEYS):
+    if not breaks and known_page(metadata) is None:
         return spans
     paged = with_pages(spans, breaks, first_page(metadata))
     return [own if own.pages else each for own, each in zip(spans, paged, strict=True)]

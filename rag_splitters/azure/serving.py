@@ -9,6 +9,7 @@ from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.extras import needs
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.web.server import run_server
 
@@ -41,7 +42,7 @@ def create_skill_app(
         max_bytes: maximum size of a request.
 
     Raises: ImportError if Starlette is not installed; TypeError if the chunker is not one;
-    ValueError if the key is not valid in a header or `max_bytes` is not positive.
+    ValueError if the key is not valid in a header or `max_bytes` is not a positive number.
 
     >>> from starlette.testclient import TestClient
     >>> client = TestClient(create_skill_app())
@@ -55,8 +56,7 @@ def create_skill_app(
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
     if not isinstance(chunker, Chunker):
         raise InputTypeError(f"chunker must be a Chunker, got {describe_value(chunker)}")
-    if max_bytes < 1:
-        raise InputError(f"max_bytes must be at least 1, got {max_bytes}")
+    max_bytes = whole_number(max_bytes, "max_bytes", 1)
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key):
         raise InputError("api_key must have printable ASCII characters only, and at least one")
     if api_key is not None and api_key != api_key.strip():

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Span
 from rag_splitters.text.excerpt import Excerpt, is_copied
 from rag_splitters.text.lines import LINE_BREAK
@@ -60,8 +61,8 @@ READ_ALL = ReadingOptions()
 
 def reading_options(max_output: int | None, quotations: bool, attachments: bool) -> ReadingOptions:
     """Make options. Raises ValueError if `max_output` is not a whole number of at least 0."""
-    if max_output is not None and (type(max_output) is not int or max_output < 0):
-        raise InputError(f"max_output must be None or a whole number from 0, got {max_output!r}")
+    if max_output is not None:
+        max_output = whole_number(max_output, "max_output", 0)
     return ReadingOptions(max_output, quotations, attachments)
 
 

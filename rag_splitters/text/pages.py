@@ -79,12 +79,18 @@ def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:
-    """Return the number of a document's first page in the metadata of its loader, or 1.
+    """Return the number of a document's first page in the metadata of its loader, or 1."""
+    number = known_page(metadata)
+    return 1 if number is None else number
+
+
+def known_page(metadata: Mapping[str, Any]) -> int | None:
+    """Return the number of a document's first page in the metadata of its loader, or None.
 
     `page_start`, `page_number` and `page_label` count from 1. `page` counts from 0, as in
     LangChain's loaders.
 
-    >>> first_page({"page": 4})
+    >>> known_page({"page": 4})
     5
     """
     for key, base in (("page_start", 0), ("page_number", 0), ("page_label", 0), ("page", 1)):
@@ -93,4 +99,4 @@ def first_page(metadata: Mapping[str, Any]) -> int:
             return number + base
         if isinstance(value, str) and value.isdecimal():
             return int(value) + base
-    return 1
+    return None

@@ -10,6 +10,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -479,10 +480,9 @@ def test_loader_and_splitter_in_a_chain(tmp_path: Path) -> None:
     assert isinstance(chunk, Document)
     assert chunk.page_content == "```\nx\n```\n\n```\n12\n[3 more characters]\n```"
     assert (chunk.metadata["strategy"], chunk.metadata["cell_end"]) == ("content_aware", 1)
-    with pytest.raises(
-        ValueError, match="max_output must be None or a whole number from 0, got -1"
-    ):
+    with pytest.raises(ValueError, match="max_output must be a whole number of at least 0, got -1"):
         FileLoader("a.ipynb", max_output=-1)
+    assert FileLoader("a.ipynb", max_output=np.int64(2)).options.max_output == 2
 
 
 def test_reader_in_a_directory_reader_and_a_pipeline(tmp_path: Path) -> None:
