@@ -107,26 +107,14 @@ class Embedder(ModelHolder):
         """Whether the model has a separate method for questions."""
         return query_calls(self.model) is not None
 
-    async def _embed(
-        self,
-        texts: Sequence[str],
-        places: Sequence[TextPosition] | None = None,
-        *,
-        concurrent: bool = False,
-    ) -> NDArray[np.float32]:
-        """Embed texts, and return an array with a row for each.
-
-        Parameters:
-            texts: the texts, of any number of documents; none may be blank.
-            places: document number and offset of each text, for error messages.
-            concurrent: whether to make concurrent calls in any case, in threads.
+    async def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts, of which none may be blank, and return an array with a row for each.
 
         Raises ModelError, which names the call and, if known, the text, if the model fails, or if
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
         of numbers that are not finite.
         """
-        is_parallel = concurrent or self._is_parallel
-        return rows_of(await _Batches(self, texts, places, is_parallel, None, "vector").rows())
+        return rows_of(await self._embed_each(texts))
 
     embed, aembed = in_both_forms(_embed)
 
@@ -142,9 +130,11 @@ class Embedder(ModelHolder):
         After an error that would affect every text, such as a rejected key, no more calls are made.
 
         Parameters:
+            texts: the texts, of any number of documents; none may be blank.
+            places: document number and offset of each text, for error messages.
             cache: the cache to which the vectors of each batch are written as soon as they arrive.
         """
-        return await _Batches(self, texts, places, self._is_parallel, cache, "vector").rows()
+        return await _Batches(self, texts, places, cache, "vector").rows()
 
     embed_each, aembed_each = in_both_forms(_embed_each)
 
@@ -158,8 +148,7 @@ class Embedder(ModelHolder):
 
         Returns: an array with a row for each question.
         """
-        batches = _Batches(self, questions, None, self._is_parallel, cache, "question")
-        return rows_of(await batches.rows())
+        return rows_of(await _Batches(self, questions, None, cache, "question").rows())
 
     embed_questions, aembed_questions = in_both_forms(_embed_questions)
 
@@ -180,10 +169,6 @@ class Embedder(ModelHolder):
     @property
     def _retries(self) -> int:
         return 0 if client_retries(self.model) else self.max_retries
-
-    @property
-    def _is_parallel(self) -> bool:
-        return is_concurrent(self.model)
 
 
 def rows_of(rows: Sequence[Row]) -> NDArray[np.float32]:
@@ -211,7 +196,6 @@ class _Batches:
         embedder: Embedder,
         texts: Sequence[str],
         places: Sequence[TextPosition] | None,
-        is_parallel: bool,
         cache: TextCache | None,
         kind: Kind,
     ) -> None:
@@ -221,6 +205,7 @@ class _Batches:
         self._all, self._places = texts, places
         self._embedder, self._retries = embedder, embedder._retries
         self._model = with_batch(embedder.model, embedder.max_texts)
+        is_parallel = is_concurrent(embedder.model)
         self._limits = limits(self._model, is_parallel, embedder.max_texts, embedder.max_tokens)
         questions = query_calls(self._model) if kind == "question" else None
         self._calls = questions or embed_calls(self._model)

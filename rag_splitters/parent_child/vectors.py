@@ -48,12 +48,11 @@ class Vectors:
         return type(self._model) is HashingEmbeddings
 
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a row for each text, with several requests under way at once."""
+        """Return a row for each text."""
         if self.is_hashed:  # without lists of numbers in between
             return await call(lambda: self._model.embed_array(texts).astype("float32"))
         return await Call(
-            partial(self._embedder.embed, texts, concurrent=True),
-            partial(self._embedder.aembed, texts, concurrent=True),
+            partial(self._embedder.embed, texts), partial(self._embedder.aembed, texts)
         )
 
     def forget(self) -> None:

@@ -19,6 +19,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, chat_model
 from rag_splitters.models.calling import retry_after
+from rag_splitters.models.embedder import rows_of
 from rag_splitters.text.encodings import load_encoding
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.openai_clients import SECRET, azure_options, openai_options
@@ -303,13 +304,13 @@ def test_embedder_names_what_is_wrong_with_an_answer(name: str) -> None:
     texts = ["a", "b", "a", "c", "d"]  # the third is not embedded again
     places = [(0, 0), (0, 10), (1, 0), (1, 20), (1, 30)]
     with pytest.raises(ModelError, match=f"call 1 of 1.* text.*{message}"):
-        embedder.embed(texts, places)
+        rows_of(embedder.embed_each(texts, places))
 
 
 def test_embedder_names_the_documents_of_a_call_that_failed() -> None:
     embedder = Embedder(Flaky(99, ConnectionError("reset")), max_retries=0)
     with pytest.raises(ModelError, match=r"call 1 of 1 \(2 texts of documents 3 to 8\)"):
-        embedder.embed(["a", "b"], [(3, 0), (8, 0)])
+        rows_of(embedder.embed_each(["a", "b"], [(3, 0), (8, 0)]))
 
 
 def test_embedder_finds_the_text_that_a_model_gives_no_vector_for() -> None:

@@ -1,8 +1,9 @@
-"""Embedding requests of one addition go side by side, bounded, in both front ends."""
+"""Embedding requests of one addition to a model behind an API go side by side, bounded."""
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ PAGES: list[Page] = [
 
 
 class Meeting(Embeddings):
-    """A model whose requests wait until several are under way, and that counts them."""
+    """A model behind an API whose requests wait until several are under way, and are counted."""
 
     chunk_size = 500
+    max_retries = 2
 
     def __init__(self, together: int) -> None:
         self._model = HashingEmbeddings(dimensions=16)
@@ -50,6 +52,24 @@ def test_requests_go_side_by_side_and_bounded(front: FrontEnd) -> None:
     retriever = front.build(PAGES, embeddings=model)
     assert model.most == 4
     assert model.requests == -(-front.collection(retriever).count() // 500) >= 6
+
+
+@every_front_end
+def test_a_function_gets_one_call_at_a_time(front: FrontEnd) -> None:
+    """It need not be thread-safe."""
+    under_way: list[int] = []
+    calls: list[int] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        under_way.append(len(texts))
+        calls.append(len(under_way))
+        time.sleep(0.05)  # another thread would begin
+        under_way.pop()
+        return HashingEmbeddings(dimensions=16).embed_documents(texts)
+
+    front.build(PAGES[:12], embeddings=Embedder(embed, max_texts=100))
+    assert len(calls) > 4
+    assert set(calls) == {1}
 
 
 @every_front_end
