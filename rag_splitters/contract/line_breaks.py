@@ -39,7 +39,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
 
 
 def in_source(span: Span, view: Source, source: Source) -> Span:
-    """Return the span with the source's own line breaks in a text that was put before it."""
+    """Return a rewritten span whose text, after its prefix, has the source's own line breaks."""
     own = view.text[span.start : span.end]
     if not own or span.content is None or not span.content.endswith(own):
         return span

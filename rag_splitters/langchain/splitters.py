@@ -181,7 +181,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     @override
     def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
         """Create a splitter that measures in tokens of a Hugging Face tokenizer."""
-        return cls(**{**kwargs, "length_function": tokenizer})
+        return cls(length_function=tokenizer, **kwargs)  # type: ignore[call-arg]
 
 
 def _sources(documents: Iterable[Document]) -> list[Source]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rag_splitters import chunkers
-from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker, without
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.conversions import SentenceSpans, length_in_tokens
 
@@ -27,7 +27,7 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
     """
     names = kind.model_fields.keys() - {"callback_manager"}
     ours = {name: value for name, value in parameters.items() if name in names}
-    for name in parameters.keys() - ours.keys() - _WRITTEN:
+    for name in without(parameters, {*ours, *_WRITTEN}):
         rule = _rule(kind, name)
         values = {name: parameters[name]} if rule is None else rule(name, parameters)
         for own_name, value in values.items():
@@ -68,7 +68,7 @@ def _only(defaults: Sequence[Any], advice: str) -> _Rule:
 
 
 def _ignored(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rule for a parameter that has no effect in LlamaIndex either."""
+    """Leave out a parameter that has no effect in LlamaIndex either."""
     return {}
 
 

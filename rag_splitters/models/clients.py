@@ -137,7 +137,7 @@ def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]
     """Return LlamaIndex's structured answer in the form of LangChain's `include_raw`.
 
     LlamaIndex returns structured answers without the response that says whether they are complete,
-    but passes it to callbacks. So a shallow copy of the model is asked, with a callback more.
+    but passes it to callbacks. So a shallow copy of the model is asked, with one more callback.
     """
     from llama_index.core.callbacks import (
         CallbackManager,

@@ -287,6 +287,8 @@ def test_from_huggingface_tokenizer_counts_its_tokens() -> None:
     assert counts == [10]
     small = RecursiveTextSplitter.from_huggingface_tokenizer(tokenizer, chunk_size=6)
     assert small.split_text("the thin thing in the inn") == ["the thin thing", "in the inn"]
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'length_function'"):
+        RecursiveTextSplitter.from_huggingface_tokenizer(tokenizer, length_function=len)
 
 
 @pytest.mark.parametrize("allowed", ["all", {"<|endoftext|>"}])

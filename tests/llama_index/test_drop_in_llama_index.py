@@ -214,6 +214,14 @@ def test_tokenizer_and_length_function_contradict() -> None:
         SentenceNodeParser(tokenizer=characters, length_function="words")
 
 
+@pytest.mark.parametrize(
+    "names", [("separator", "backup_separators"), ("backup_separators", "separator")]
+)
+def test_first_of_two_wrong_options_is_the_one_that_is_named(names: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match=rf"^{names[0]}=';'"):
+        TokenNodeParser(**dict.fromkeys(names, ";"))
+
+
 # Constructors and methods
 
 
