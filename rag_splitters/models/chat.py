@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
@@ -29,8 +29,6 @@ from rag_splitters.text.surrogates import without_surrogates
 Answer: TypeAlias = "str | BaseModel | ModelError"
 """The answer to a prompt: text, an object of the schema, or an error."""
 
-Result = TypeVar("Result")
-
 _Schema: TypeAlias = "type[BaseModel] | None"
 
 _KINDS = (
@@ -39,7 +37,9 @@ _KINDS = (
 )
 
 
-def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int = 4) -> ChatModel:
+def chat_model(
+    llm: Any, *, max_concurrency: int | None = None, max_retries: int | None = None
+) -> ChatModel:
     """Wrap a chat model of any framework, so that it has `ask` and `aask`.
 
     Parameters:
@@ -47,18 +47,21 @@ def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int
             callable from a prompt to text, sync or async, or a `ChatModel`. A function without
             parameters is a factory, which is called here, and again wherever a pickle is loaded.
         max_concurrency: maximum number of concurrent prompts. None: 4, but 1 for a sync callable,
-            which may not be thread-safe.
+            which may not be thread-safe, and for a `ChatModel` its own number.
         max_retries: how often to repeat a prompt after a rate limit, a time-out, a lost connection
-            or a server error; only for models whose client does not retry by itself.
+            or a server error; only for models whose client does not retry by itself. None: 4, and
+            for a `ChatModel` its own number.
 
     Raises TypeError if `llm` is not a chat model, and ValueError if a number is out of range.
 
     >>> chat_model(str.upper).ask(["hello", "world"])
     ['HELLO', 'WORLD']
     """
+    numbers = {"max_concurrency": max_concurrency, "max_retries": max_retries}
+    changes: dict[str, Any] = {k: number for k, number in numbers.items() if number is not None}
     if not isinstance(llm, ChatModel):
-        return ChatModel(llm, max_concurrency, max_retries)
-    return llm if max_concurrency is None else replace(llm, max_concurrency=max_concurrency)
+        return ChatModel(llm, **changes)
+    return replace(llm, **changes) if changes else llm
 
 
 @dataclass(frozen=True, repr=False)

@@ -213,7 +213,16 @@ def test_chat_model_awaits_at_once_what_it_may_and_no_more(limit: int | None, wa
 
 def test_chat_model_takes_a_plain_callable_one_at_a_time() -> None:
     assert chat_model(called).max_concurrency == 1
-    assert chat_model(chat_model(called), max_concurrency=7).max_concurrency == 7
+
+
+def test_chat_model_of_a_chat_model_changes_what_is_passed() -> None:
+    model = chat_model(called, max_concurrency=7, max_retries=2)
+    assert chat_model(model) is model
+    fewer = chat_model(model, max_retries=0)
+    assert (fewer.max_concurrency, fewer.max_retries) == (7, 0)
+    slower = chat_model(model, max_concurrency=1)
+    assert (slower.max_concurrency, slower.max_retries) == (1, 2)
+    assert chat_model(chat_model(called)).max_retries == 4
 
 
 def test_chat_model_sends_no_lone_surrogates() -> None:
