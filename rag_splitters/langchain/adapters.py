@@ -256,14 +256,14 @@ class VectorStoreChildren(ChildStore):
         self,
         vectorstore: VectorStore,
         *,
-        batch_size: int | None = None,
-        search_kwargs: Mapping[str, Any] | None = None,
-        model_name: str | None = None,
+        batch_size: int | None,
+        search_kwargs: Mapping[str, Any],
+        model_name: str | None,
     ) -> None:
         self._vectorstore = vectorstore
         self._model_name = model_name
         self._batch_size = batch_size
-        self._search_kwargs = dict(search_kwargs or {})
+        self._search_kwargs = dict(search_kwargs)
         self.has_filter = bool(search_kwargs)
         self.filter_keys = filter_keys(self._search_kwargs.get("filter"))
         self._relevance = _relevance_function(vectorstore)

@@ -25,7 +25,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from rag_splitters.calls import Call, call
-from rag_splitters.llama_index.nodes import text_of
+from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
@@ -83,8 +83,7 @@ def to_entry(document: BaseNode) -> Entry:
     text and metadata.
     """
     text = text_of(document)
-    identity = document.node_id if "id_" in document.model_fields_set else None
-    return Entry(text, document.metadata, identity)
+    return Entry(text, document.metadata, user_id(document))
 
 
 def to_document(entry: Entry) -> Document:
@@ -162,8 +161,6 @@ def make_split(parsers: Mapping[Level, NodeParser | None]) -> Split:
         ]
         chunks: list[list[Entry]] = [[] for _ in entries]
         is_exact = isinstance(parser, ChunkerNodeParser)
-        if is_exact:  # only the text is embedded
-            parser = parser.model_copy(update={"count_metadata": False})
         for node in await _parse(parser, numbered):
             chunks[int(node.ref_doc_id or "")].append(_to_chunk(node, is_exact))
         return chunks

@@ -60,6 +60,11 @@ def text_of(node: BaseNode) -> str:
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
+def user_id(node: BaseNode) -> str | None:
+    """Return a node's id, unless it is LlamaIndex's random one."""
+    return node.node_id if "id_" in node.model_fields_set else None
+
+
 def holds_more_than_text(node: BaseNode) -> bool:
     """Whether a node without text still holds something: an image, a reference, a recording."""
     if isinstance(node, (ImageNode, IndexNode)):

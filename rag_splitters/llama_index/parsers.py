@@ -34,6 +34,7 @@ from rag_splitters.llama_index.nodes import (
     link_nodes,
     metadata_text,
     text_of,
+    user_id,
 )
 from rag_splitters.llama_index.options import our_parameters
 from rag_splitters.models.calling import showing
@@ -313,7 +314,7 @@ def _sources(nodes: Sequence[BaseNode], prefixes: Sequence[str]) -> list[Source]
         Source(
             text_of(node),
             node.metadata,
-            node.id_ if "id_" in node.model_fields_set else None,
+            user_id(node),
             number,
             prefix=prefix,
         )
