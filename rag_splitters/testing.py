@@ -23,7 +23,7 @@ import regex
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.errors import InputTypeError
+from rag_splitters.parameters.checks import check_kind
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sizing import sizer
 
@@ -76,8 +76,7 @@ def check_chunker(
     >>> len(check_chunker(SentenceChunker(chunk_size=10), "One. Two. Three."))
     2
     """
-    if not isinstance(chunker, Chunker):
-        raise InputTypeError(f"chunker must be a Chunker, got {chunker!r}")
+    check_kind(chunker, Chunker, "chunker")
     spans = chunker.spans(text)
     context = _Context(chunker, text, spans)
     again = list(chunker.split([Source(text), Source(text)]))

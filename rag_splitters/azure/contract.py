@@ -16,6 +16,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.each import split_each
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError, RagSplittersError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.web.http import log_failure, one_line
@@ -107,21 +108,21 @@ class _Record:
     def parse(self, query: Mapping[str, str], ids: set[str]) -> None:
         """Read the record's inputs. Raises ValueError if they are invalid."""
         if not isinstance(self.value, dict):
-            raise InputError(f"a record must be an object, got {self.value!r:.100}")
+            raise InputError(f"a record must be an object, got {describe_value(self.value)}")
         record_id, data = self.value.get("recordId"), self.value.get("data")
         if not isinstance(record_id, str):
-            raise InputError(f"recordId must be a string, got {record_id!r:.100}")
+            raise InputError(f"recordId must be a string, got {describe_value(record_id)}")
         if record_id in ids:
-            raise InputError(f"recordId {record_id!r:.100} occurs more than once")
+            raise InputError(f"recordId {describe_value(record_id)} occurs more than once")
         ids.add(record_id)
         if not isinstance(data, dict):
-            raise InputError(f"data must be an object, got {data!r:.100}")
+            raise InputError(f"data must be an object, got {describe_value(data)}")
         own = {name: data[name] for name in PARAMETERS if data.get(name) is not None}
         self.parameters = SplitParameters.read({**query, **own})
         self.metadata = _metadata_of(data)
         text, language = data.get("text"), data.get("languageCode")
         if language is not None and not isinstance(language, str):
-            raise InputError(f"languageCode must be a string, got {language!r:.100}")
+            raise InputError(f"languageCode must be a string, got {describe_value(language)}")
         if self.parameters.allowed_special_tokens:
             self.warn(_SPECIAL_TOKENS)
         if text is None:
@@ -130,7 +131,7 @@ class _Record:
         elif isinstance(text, str):
             self.text = text
         else:
-            raise InputError(f"text must be a string, got {text!r:.100}")
+            raise InputError(f"text must be a string, got {describe_value(text)}")
 
     def warn(self, message: str) -> None:
         """Add a warning to the answer."""

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.messages import did_you_mean, plain_errors
+from rag_splitters.parameters.messages import describe_value, did_you_mean, plain_errors
 
 _TOKENIZER = "azureOpenAITokenizerParameters"
 
@@ -55,7 +55,7 @@ class SplitParameters(BaseModel):
         with suppress(ValueError, RecursionError):  # invalid JSON is no object, either
             tokenizer = json.loads(tokenizer) if isinstance(tokenizer, str) else tokenizer
         if not isinstance(tokenizer, dict):
-            raise InputError(f"{_TOKENIZER} must be an object, got {tokenizer!r:.200}")
+            raise InputError(f"{_TOKENIZER} must be an object, got {describe_value(tokenizer)}")
         for name in tokenizer:
             if name not in _TOKENIZER_PARAMETERS:
                 hint = did_you_mean(name, _TOKENIZER_PARAMETERS)

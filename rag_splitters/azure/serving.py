@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
-from rag_splitters.parameters.checks import whole_number
-from rag_splitters.parameters.messages import describe_value
+from rag_splitters.parameters.checks import check_kind, whole_number
 from rag_splitters.web.server import run_server
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def create_skill_app(
     with needs("the Azure skill needs Starlette", "azure"):
         from rag_splitters.azure.application import application
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
-    if not isinstance(chunker, Chunker):
-        raise InputTypeError(f"chunker must be a Chunker, got {describe_value(chunker)}")
+    check_kind(chunker, Chunker, "chunker")
     max_bytes = whole_number(max_bytes, "max_bytes", 1)
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key):
         raise InputError("api_key must have printable ASCII characters only, and at least one")

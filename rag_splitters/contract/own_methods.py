@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from functools import wraps
 from inspect import isawaitable
 from operator import index
-from textwrap import shorten
 from typing import Any
 
 from rag_splitters.errors import InputTypeError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 
 
@@ -35,7 +35,8 @@ def checked_plan(plan: Any) -> Any:
         plans = await promise
         if not isinstance(plans, (list, tuple)) or len(plans) != len(sources):
             expected = f"a list of spans for each source ({len(sources)})"
-            raise InputTypeError(f"{name} must return {expected}, got {shorten(repr(plans), 80)}")
+            got = len(plans) if isinstance(plans, (list, tuple)) else describe_value(plans)
+            raise InputTypeError(f"{name} must return {expected}, got {got}")
         return [_checked(spans, name) for spans in plans]
 
     return method
@@ -46,7 +47,7 @@ def _checked(spans: Any, name: str) -> list[Span]:
     for span in listed:
         if not isinstance(span, Span):
             expected = "a list of spans, such as [Span(0, 5)]"
-            raise InputTypeError(f"{name} must return {expected}, got {shorten(repr(spans), 80)}")
+            raise InputTypeError(f"{name} must return {expected}, got {describe_value(spans)}")
         try:  # JSON cannot hold the whole numbers of NumPy
             span.start, span.end = index(span.start), index(span.end)
         except TypeError:

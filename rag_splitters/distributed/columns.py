@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.messages import describe_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,7 @@ def load(payload: bytes) -> Any:
     return pickle.loads(payload)  # noqa: S301  (our own, from the driver)
 
 
-def chunk_fields(with_error: bool = False) -> list[pa.Field]:
+def chunk_fields(*, with_error: bool) -> list[pa.Field]:
     """Return the chunks' own columns in order, which are the same for every strategy.
 
     Parameters:
@@ -147,12 +148,12 @@ def _values(name: str, column: Any) -> list[Any]:
     return values
 
 
-def check_kind(value: object, kind: type[DocumentTable], argument: str) -> None:
+def check_table(value: object, kind: type[DocumentTable], argument: str) -> None:
     """Raise TypeError, which shows how to make one, if the value is not of this kind."""
     if not isinstance(value, kind):
         raise InputTypeError(
-            f"expected a {kind.__name__}, got {value!r}: pass {kind.__name__}({argument}, "
-            'id_column="...")'
+            f"expected a {kind.__name__}, got {describe_value(value)}: pass "
+            f'{kind.__name__}({argument}, id_column="...")'
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.distributed.columns import check_kind, load
+from rag_splitters.distributed.columns import check_table, load
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     VERSION,
@@ -62,7 +62,7 @@ def split_dataset(dataset: Dataset, splitter: TableSplitter, **options: Any) -> 
     consumed. Errors of the strategy, which name the document, are raised then, too.
     """
     ray = _ray("split_dataset", dataset)
-    check_kind(splitter, TableSplitter, "chunker")
+    check_table(splitter, TableSplitter, "chunker")
     schema = _known_schema(dataset)
     if schema is not None:
         splitter.output_schema(schema)
@@ -125,7 +125,7 @@ def index_dataset(
     several documents share, and for a document that fails.
     """
     ray = _ray("index_dataset", dataset)
-    check_kind(indexer, TableIndexer, "open_index")
+    check_table(indexer, TableIndexer, "open_index")
     whole_number(writers, "writers", 1)
     schema = _known_schema(dataset)
     if schema is not None:

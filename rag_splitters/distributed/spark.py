@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.distributed.columns import (
     DocumentTable,
     arrow,
-    check_kind,
-    chunk_fields,
+    check_table,
     load,
     wrong_type,
 )
@@ -62,10 +61,10 @@ def split_dataframe(dataframe: DataFrame, splitter: TableSplitter, **options: An
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructType
 
-    check_kind(splitter, TableSplitter, "chunker")
+    check_table(splitter, TableSplitter, "chunker")
     columns = {field.name: field for field in dataframe.schema}
     chunks = splitter.output_schema(_arrow_schema(dataframe.schema, splitter))
-    own_fields = chunk_fields(with_error=splitter.on_error == "row")
+    own_fields = splitter.own_fields()
     repeated = chunks.names[len(own_fields) :]
     own = from_arrow_schema(arrow().schema(own_fields))
     inputs = list(dict.fromkeys([*splitter.inputs, *repeated]))
@@ -102,7 +101,7 @@ def index_dataframe(
     pyspark = _pyspark("index_dataframe", dataframe)
     from pyspark.sql.types import StringType, StructField, StructType
 
-    check_kind(indexer, TableIndexer, "open_index")
+    check_table(indexer, TableIndexer, "open_index")
     whole_number(writers, "writers", 1)
     names = indexer.metadata_names(_arrow_schema(dataframe.schema, indexer))
     inputs = list(dict.fromkeys([*indexer.inputs, *names]))

@@ -21,10 +21,10 @@ from rag_splitters.distributed.columns import (
     is_own,
     metadata_fields,
 )
-from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.errors import InputError
 from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError
-from rag_splitters.parameters.checks import check_has
+from rag_splitters.parameters.checks import check_has, check_kind
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import check_page_break, with_own_pages
 from rag_splitters.text.surrogates import without_surrogates
@@ -99,8 +99,7 @@ class TableSplitter(DocumentTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.chunker, Chunker):
-            raise InputTypeError(f"chunker must be a Chunker, got {self.chunker!r}")
+        check_kind(self.chunker, Chunker, "chunker")
         if getattr(self.chunker, "id_func", None) is not None:
             raise InputError(
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
@@ -115,11 +114,12 @@ class TableSplitter(DocumentTable):
         chunks' own columns; TypeError if texts or ids have the wrong type.
         """
         names = self.metadata_names(schema)
-        own = self._own_fields()
+        own = self.own_fields()
         keys = [key for key in self.inputs[1:] if not is_own(key, own) and key not in names]
         return arrow().schema([*own, *metadata_fields(schema, [*keys, *names], own)])
 
-    def _own_fields(self) -> list[pa.Field]:
+    def own_fields(self) -> list[pa.Field]:
+        """Return the chunks' own columns, before those of the documents."""
         return chunk_fields(with_error=self.on_error == "row")
 
     def split_table(self, table: pa.Table) -> pa.Table:
@@ -148,7 +148,7 @@ class TableSplitter(DocumentTable):
             yield arrow().RecordBatch.from_pylist([], schema)
 
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        own = self._own_fields()
+        own = self.own_fields()
         metadata = _metadata_batch(rows, list(schema)[len(own) :])
         names = [name for name in metadata.schema.names if name != self.id_column]
         documents = enumerate(self.documents(rows, names))

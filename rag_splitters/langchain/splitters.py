@@ -25,6 +25,7 @@ from rag_splitters.langchain.options import (
 )
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
 from rag_splitters.text.pages import with_own_pages
@@ -112,7 +113,8 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
             )
         for number, metadata in enumerate(metadatas):
             if not isinstance(metadata, Mapping):
-                raise InputTypeError(f"metadatas[{number}] must be a dictionary, got {metadata!r}")
+                got = describe_value(metadata)
+                raise InputTypeError(f"metadatas[{number}] must be a dictionary, got {got}")
         pairs = zip(texts, metadatas, strict=True)
         return self._documents(
             [Source(text, metadata, None, number) for number, (text, metadata) in enumerate(pairs)]

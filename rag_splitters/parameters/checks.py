@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
-from textwrap import shorten
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.parameters.messages import unknown_parameter
+from rag_splitters.parameters.messages import describe_value, unknown_parameter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -110,7 +109,13 @@ def check_has(value: Any, attribute: str, expected: str) -> None:
         expected: what it should be, and how to make one.
     """
     if not hasattr(value, attribute):
-        raise InputTypeError(f"expected {expected}, got {shorten(repr(value), 80)}")
+        raise InputTypeError(f"expected {expected}, got {describe_value(value)}")
+
+
+def check_kind(value: Any, kind: type[Any], name: str) -> None:
+    """Raise a TypeError if something that a user passed is not an object of a class."""
+    if not isinstance(value, kind):
+        raise InputTypeError(f"{name} must be a {kind.__name__}, got {describe_value(value)}")
 
 
 def check_list(values: Any, expected: str) -> None:
@@ -120,7 +125,7 @@ def check_list(values: Any, expected: str) -> None:
         expected: what the values should be, in the plural.
     """
     if isinstance(values, (str, bytes, Mapping, BaseModel)) or not isinstance(values, Iterable):
-        raise InputTypeError(f"expected a list of {expected}, got {shorten(repr(values), 80)}")
+        raise InputTypeError(f"expected a list of {expected}, got {describe_value(values)}")
 
 
 def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:

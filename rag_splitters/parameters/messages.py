@@ -114,9 +114,16 @@ def _expectation(detail: ErrorDetails) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """Describe a value in an error message; of an object, which may hold a secret, the type."""
+    """Describe a value in an error message; of an object, which may hold a secret, the type.
+
+    >>> describe_value("a text"), describe_value(["a text", Ellipsis])
+    ("'a text'", 'a list of str and ellipsis')
+    """
     if isinstance(value, type):
         return f"the class {value.__qualname__} instead of an object of it"
+    if isinstance(value, (list, tuple)) and not _is_plain(value):
+        kinds = dict.fromkeys(type(each).__qualname__ for each in value)
+        return f"a {type(value).__qualname__} of {' and '.join(kinds)}"
     if not _is_plain(value):
         return f"an object of type {type(value).__qualname__}"
     text = repr(value)

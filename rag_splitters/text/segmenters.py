@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from operator import index
-from textwrap import shorten
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -15,6 +14,7 @@ from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import needs
 from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.parameters.fields import FunctionOrName
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
 
@@ -86,7 +86,7 @@ def _positions(answer: Any, segmenter: str | Segmenter) -> list[tuple[int, int]]
     except (TypeError, ValueError):
         raise InputTypeError(
             f"the segmenter {segmenter!r} must return (start, end) of each sentence, "
-            f"got {shorten(repr(answer), 80)}"
+            f"got {describe_value(answer)}"
         ) from None
 
 

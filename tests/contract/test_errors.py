@@ -39,11 +39,14 @@ from rag_splitters import (
 )
 from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.citations import cite, quoted
+from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation import Question, compare
 from rag_splitters.evaluation.judge import generate_facts
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parameters.messages import describe_value
+from rag_splitters.testing import check_chunker
 from tests.support.forms import classes, required
 
 every_strategy = pytest.mark.parametrize("name", CATALOGUE)
@@ -379,12 +382,41 @@ async def _result(value: Any) -> Any:
 @pytest.mark.parametrize(("method", "kind"), READING)
 async def test_what_is_no_list_of_documents_is_named(method: Any, kind: str) -> None:
     for value in ("a text", None, Path("tea.md"), TEA):
-        with pytest.raises(InputTypeError, match=re.escape(f"list of documents, got {value!r}")):
+        with pytest.raises(
+            InputTypeError, match=re.escape(f"list of documents, got {describe_value(value)}")
+        ):
             await _result(method()(value))
     for value in ("a text", NodeWithScore(node=TextNode(text="Tea."))):
         with pytest.raises(InputTypeError) as caught:
             await _result(method()([value]))
-        assert str(caught.value).startswith(f"expected {kind}, got {repr(value)[:20]}")
+        assert str(caught.value) == f"expected {kind}, got {describe_value(value)}"
+
+
+class Gateway:
+    """An object that shows its key."""
+
+    def __repr__(self) -> str:
+        return "Gateway(api_key='sk-very-secret-123')"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda value: rag_splitters.langchain.RecursiveTextSplitter().split_documents([value]),
+        lambda value: rag_splitters.langchain.RecursiveTextSplitter().split_documents(value),
+        lambda value: rag_splitters.langchain.RecursiveTextSplitter().create_documents(
+            ["a"], [value]
+        ),
+        lambda value: check_chunker(value, "a text"),
+        lambda value: TableSplitter(value),
+    ],
+)
+def test_no_message_shows_an_object_or_a_long_value(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(InputTypeError, match=r"an object of type Gateway$"):
+        call(Gateway())
+    with pytest.raises(InputTypeError) as caught:
+        call("x" * 100_000)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_broken_guarantee_is_found(chunker: Chunker, text: str, message: str) 
     with pytest.raises(AssertionError, match=message):
         check_chunker(chunker, text)
     check_chunker(Fixed(parts=PARTS), TEXT)
-    with pytest.raises(TypeError, match="chunker must be a Chunker, got <class"):
+    with pytest.raises(TypeError, match="chunker must be a Chunker, got the class"):
         check_chunker(type(chunker), text)  # type: ignore[arg-type]
 
 

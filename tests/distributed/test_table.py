@@ -389,7 +389,7 @@ def test_column_that_is_there_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"chunker": len}, TypeError, "chunker must be a Chunker, got <built-in function len>"),
+        ({"chunker": len}, TypeError, "chunker must be a Chunker, got an object of type builtin"),
         ({"metadata_columns": "page"}, ValueError, "must be a list of names, got 'page'"),
         ({"id_column": "text"}, ValueError, "must differ, got 'text' twice"),
         ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1, got 0"),

@@ -95,7 +95,7 @@ def of_documents(chunks: Sequence[Document]) -> list[Row]:
 
 def of_rows(rows: Sequence[Row]) -> list[Row]:
     """Rows of a table of chunks, the same way."""
-    own = {field.name for field in chunk_fields()}
+    own = {field.name for field in chunk_fields(with_error=False)}
     found = []
     for row in rows:
         known = {key: row[key] for key in TYPED if row[key] is not None}

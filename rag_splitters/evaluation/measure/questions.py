@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import index
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.parameters.checks import check_has
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.reading.files import read_text
 from rag_splitters.text.quotations import QuotableText
 from rag_splitters.text.structure import Range
@@ -253,7 +253,7 @@ def _question(text: str, name: str, references: Any, documents: _Documents) -> Q
     if name not in documents:
         raise InputError(_unknown(name, documents))
     if not isinstance(references, list):
-        raise InputError(f"references must be a list, got {shorten(repr(references), 60)}")
+        raise InputError(f"references must be a list, got {describe_value(references)}")
     positions = tuple(_reference(part, documents, name) for part in references)
     question = Question(text, name, positions)
     check_question(question, documents)
