@@ -12,9 +12,9 @@ from pydantic import Field
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.docling.docling_text import DoclingText, read_docling
+from rag_splitters.docling.docling_text import DoclingText, source_of
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.span import Source, Span
+from rag_splitters.span import Span
 from rag_splitters.structure.outline import Outline
 
 
@@ -56,9 +56,9 @@ class DoclingChunker(BaseChunker):
 
         Raises: whatever the strategy raises.
         """
-        source, whole = read_docling(dl_doc), DoclingText.of(dl_doc)
+        whole = DoclingText.of(dl_doc)
         outline = Outline(whole.text, whole.headings)
-        (spans,) = self.chunker.split([Source(source.text, source.metadata, source.id)])
+        (spans,) = self.chunker.split([source_of(whole, dl_doc)])
         for span in spans:
             yield _doc_chunk(span, whole, outline, dl_doc)
 

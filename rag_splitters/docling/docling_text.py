@@ -22,15 +22,13 @@ from docling_core.types.doc.document import (
     TitleItem,
 )
 
-from rag_splitters.errors import InputTypeError
-from rag_splitters.parameters.messages import describe_value
+from rag_splitters.parameters.checks import check_kind
 from rag_splitters.span import Source
 from rag_splitters.structure.block import Block
 
 _PAGE_BREAK = "\f"
 _LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
 _REACH = 1000  # characters within which the text of an item is searched for in its list
-_DEEPEST = 6  # level of headings in Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,11 @@ class DoclingText:
 
     @classmethod
     def of(cls, document: DoclingDocument) -> DoclingText:
-        """Write a document as Markdown, in linear time."""
+        """Write a document as Markdown, in linear time.
+
+        Raises TypeError if `document` is not a DoclingDocument.
+        """
+        check_kind(document, DoclingDocument, "document")
         whole = cls()
         parts: list[str] = []
         length = 0
@@ -163,9 +165,13 @@ def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None =
     >>> read_docling(document).metadata
     {'source': 'note', 'mimetype': 'text/markdown', 'title': 'Tea'}
     """
-    if not isinstance(document, DoclingDocument):
-        raise InputTypeError(f"document must be a DoclingDocument, got {describe_value(document)}")
-    whole = DoclingText.of(document)
+    return source_of(DoclingText.of(document), document, metadata)
+
+
+def source_of(
+    whole: DoclingText, document: DoclingDocument, metadata: Mapping[str, Any] | None = None
+) -> Source:
+    """Return what `read_docling` does of a document that was written as Markdown already."""
     name = document.origin.filename if document.origin else document.name
     title = next((each.title for each in whole.headings if each.level == 1), None)
     details: dict[str, Any] = {"source": name, "mimetype": "text/markdown"}

@@ -32,7 +32,7 @@ from rag_splitters import (
     TableChunker,
 )
 from rag_splitters import HierarchicalChunker as OurHierarchicalChunker
-from rag_splitters.docling import DoclingChunker, DoclingText, read_docling
+from rag_splitters.docling import DoclingChunker, DoclingText, docling_text, read_docling
 from rag_splitters.extras import install_command
 from rag_splitters.langchain import AutoTextSplitter, SentenceTextSplitter
 from rag_splitters.langchain import docling_document as langchain_document
@@ -105,6 +105,20 @@ def captions(chunk: DocChunk) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return chunk.meta.captions or []
+
+
+def test_document_is_written_as_markdown_once(
+    trams: DoclingDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents: list[DoclingDocument] = []
+    write = docling_text._serialize
+    monkeypatch.setattr(
+        docling_text, "_serialize", lambda document: documents.append(document) or write(document)
+    )
+    assert chunks_of(trams, SentenceChunker(chunk_size=70))
+    assert len(documents) == 1
+    with pytest.raises(TypeError, match="document must be a DoclingDocument, got 'trams'"):
+        chunks_of("trams", SentenceChunker())  # type: ignore[arg-type]
 
 
 # The text
