@@ -465,9 +465,10 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     for key, value in parents.items():
         if key in own and own[key] == _storable(value):
             own[key] = value  # the store has it without lone surrogates
-    text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
-    if isinstance(start, int) and isinstance(outer, int):
-        exact = parent.text[start - outer : own["end_index"] - outer]
+    text = child.text
+    if child.span is not None and parent.span is not None:
+        start, end = (place - parent.span[0] for place in child.span)
+        exact = parent.text[start:end]
         text = exact if without_surrogates(exact) == text else text
     return Entry(text, parents | own | nested, child.id)
 

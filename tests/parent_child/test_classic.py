@@ -87,6 +87,34 @@ def test_what_classic_wrote_is_answered_as_it_is(stores: dict[str, Any]) -> None
     assert set(ours.docstore.yield_keys()) == keys, "a search writes nothing"
 
 
+@pytest.mark.parametrize("retrieve", ["parents", "children", "passages"])
+def test_positions_that_classic_only_guessed_are_passed_on(
+    vectorstore: Chroma, retrieve: Any
+) -> None:
+    """LangChain's splitters report a start, and no end."""
+    sizes = {"child_splitter": 70, "parent_splitter": 300}
+    splitters: dict[str, Any] = {
+        name: RecursiveCharacterTextSplitter(
+            chunk_size=size, chunk_overlap=0, add_start_index=True
+        )
+        for name, size in sizes.items()
+    }
+    options: dict[str, Any] = {"vectorstore": vectorstore, "docstore": InMemoryStore()}
+    Classic(**options, **splitters).add_documents(DOCUMENTS)
+    ours = ParentDocumentRetriever(
+        **options,
+        **splitters,
+        id_key="doc_id",
+        retrieve=retrieve,
+        reranker=lambda question, texts: [len(text) for text in texts],
+        k=3,
+    )
+    results = ours.invoke(QUESTIONS[0])
+    assert len(results) == 3
+    for result in results:
+        assert any(result.page_content in document.page_content for document in DOCUMENTS)
+
+
 def test_what_ours_wrote_opens_with_classic(stores: dict[str, Any]) -> None:
     ours = ParentDocumentRetriever(**stores, **SPLITTERS, k=4)
     ours.add_documents(DOCUMENTS)
