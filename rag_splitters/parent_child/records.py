@@ -419,7 +419,7 @@ def check_values(
         parts: Iterable[tuple[Any, Any]] = ()
         if depth > max_depth:
             top = place[: place.index("]") + 1]
-            raise InputTypeError(f"{top} is nested more than {_MAX_DEPTH} levels deep: flatten it")
+            raise InputTypeError(f"{top} is nested more than {max_depth} levels deep: flatten it")
         if isinstance(item, dict if is_json else Mapping):
             parts = item.items()
             for key in item:

@@ -100,6 +100,14 @@ def test_store_takes_large_values(open_store: OpenStore) -> None:
     assert store.mget([key for key, _ in rows]) == [value for _, value in rows]
 
 
+def test_store_says_how_deep_a_value_may_be_nested(open_store: OpenStore) -> None:
+    value: Any = 0
+    for _ in range(10_000):
+        value = [value]
+    with pytest.raises(TypeError, match="is nested more than 500 levels deep"):
+        open_store().mset([("deep", value)])
+
+
 @pytest.mark.parametrize(
     "value",
     [{1, 2}, b"bytes", object(), {1: "int key"}, [{"inner": {"deep": 1j}}]],
