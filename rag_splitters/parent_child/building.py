@@ -125,10 +125,15 @@ class Loader:
         """The children that were loaded."""
         return [child for child in self._children.values() if child is not None]
 
-    @property
-    def parent_rows(self) -> dict[str, Entry | None]:
-        """The parents that were looked for, by id; None for those that are missing."""
-        return {**self.parents, **dict.fromkeys(self._missing_parents)}
+    async def load_orphans(self) -> list[Entry]:
+        """Load the children whose parents are missing, with all their metadata."""
+        names = [
+            child.id or ""
+            for child in self.children
+            if self._parent_id(child) in self._missing_parents
+        ]
+        await self._complete(names)
+        return [child for name in names if (child := self._children[name]) is not None]
 
     async def _load_children(self, ids: Sequence[str], whole: Mapping[str, Entry]) -> None:
         """Load or locate children, and load their parents.
@@ -167,7 +172,7 @@ class Loader:
 
     async def _load_parents(self, children: Iterable[Entry]) -> None:
         names = {name for each in children if isinstance(name := self._parent_id(each), str)}
-        keys = sorted(names - self.parent_rows.keys())
+        keys = sorted(names - self.parents.keys() - self._missing_parents)
         if keys:
             rows = dict(zip(keys, await self.stores.docstore.read(keys), strict=True))
             self.parents |= {key: row for key, row in rows.items() if row is not None}

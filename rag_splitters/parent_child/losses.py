@@ -7,7 +7,7 @@ finds fewer, that meets a child without a parent, or that is the first of a proc
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rag_splitters.calls import call
@@ -98,33 +98,28 @@ async def check_few_results(stores: Stores, query: Query, results: Sequence[Entr
         await _check_sample(stores)
 
 
-async def were_replaced(
-    stores: Stores, children: Sequence[Entry], parents: Mapping[str, Entry | None]
-) -> bool:
+async def were_replaced(stores: Stores, orphans: Sequence[Entry]) -> bool:
     """Whether children have no parents because their documents were replaced during the query.
 
     Children of a version that is still being written, or being removed, have none either.
 
+    Parameters:
+        orphans: the children whose parents are missing.
+
     Raises MissingParentsError if the docstore has lost parents.
     """
     key = stores.id_key
-    ids = [
-        child.id or ""
-        for child in children
-        if child.metadata.get(key) in parents and parents[child.metadata[key]] is None
-    ]
-    if not ids:
+    orphans = [child for child in orphans if SOURCE_KEY in child.metadata]
+    if not orphans:
         return False
-    without = [each for each in await stores.children.read(ids, "metadata") if each is not None]
-    without = [child for child in without if SOURCE_KEY in child.metadata]
-    names = list(dict.fromkeys(child.metadata[SOURCE_KEY] for child in without))
+    names = list(dict.fromkeys(child.metadata[SOURCE_KEY] for child in orphans))
     records = dict(zip(names, await stores.read_records(names), strict=True))
-    if without and not any(records.values()) and await read_identity(stores.docstore) is None:
+    if not any(records.values()) and await read_identity(stores.docstore) is None:
         raise MissingParentsError(
-            f"the docstore has lost its rows: it has no parents for {len(without)} children that "
+            f"the docstore has lost its rows: it has no parents for {len(orphans)} children that "
             "match, and no index. Restore it, or add the documents again"
         )
-    current = [(child, records[child.metadata[SOURCE_KEY]]) for child in without]
+    current = [(child, records[child.metadata[SOURCE_KEY]]) for child in orphans]
     listed = {
         child.metadata[key]: record.identity
         for child, record in current

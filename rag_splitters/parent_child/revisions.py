@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_splitters.calls import call
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.drafts import headings_of
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
@@ -155,7 +156,14 @@ async def _rebuild(stores: Stores, keywords: KeywordIndex) -> None:
 async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str, list[Entry]]:
     """Return the children that there are of each record, by the record's key."""
     ids = [child for record in records for child in record.children]
-    children = {each.id: each for each in await stores.children.read(ids) if each is not None}
+    try:
+        read = await stores.children.read(ids)
+    except NotImplementedError:
+        raise InputError(
+            "search_type='hybrid' needs a vector store that returns children by their ids, from "
+            "which the keyword index is filled: use search_type='similarity', or Chroma"
+        ) from None
+    children = {each.id: each for each in read if each is not None}
     documents: dict[str, list[Entry]] = {}
     sources = await stores.read_documents(records) if stores.headings else [None] * len(records)
     for record, source in zip(records, sources, strict=True):

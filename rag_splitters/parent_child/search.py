@@ -66,7 +66,7 @@ async def search(stores: Stores, query: Query, rerank: Rerank | None = None) -> 
     for _ in range(2):
         loader = Loader(stores, query)
         answer = await _search_once(loader, rerank)
-        if not await were_replaced(stores, loader.children, loader.parent_rows):
+        if not await were_replaced(stores, await loader.load_orphans()):
             break
     return answer
 

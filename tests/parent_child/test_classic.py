@@ -94,9 +94,7 @@ def test_positions_that_classic_only_guessed_are_passed_on(
     """LangChain's splitters report a start, and no end."""
     sizes = {"child_splitter": 70, "parent_splitter": 300}
     splitters: dict[str, Any] = {
-        name: RecursiveCharacterTextSplitter(
-            chunk_size=size, chunk_overlap=0, add_start_index=True
-        )
+        name: RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=0, add_start_index=True)
         for name, size in sizes.items()
     }
     options: dict[str, Any] = {"vectorstore": vectorstore, "docstore": InMemoryStore()}

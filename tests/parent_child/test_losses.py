@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import chromadb
 import pytest
 from langchain_core.documents import Document
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
@@ -25,6 +27,7 @@ from rag_splitters.parent_child import losses
 from rag_splitters.parent_child.errors import (
     DamagedRowsError,
     MissingChildrenError,
+    MissingParentsError,
     RefusedDocumentsError,
     StoreError,
 )
@@ -153,7 +156,40 @@ def test_full_answer_is_no_reason_to_look(
     assert looks == []
 
 
-def test_collection_deleted_under_an_open_retriever_is_named(place: tuple[Any, str, Path]) -> None:
+class WithoutLookup(InMemoryVectorStore):
+    """A vector store that returns nothing by its id, as some of LangChain's."""
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        raise NotImplementedError
+
+
+def test_a_lost_parent_is_named_also_if_children_cannot_be_read_by_their_ids() -> None:
+    embeddings: Any = HashingEmbeddings()
+    options: dict[str, Any] = {"vectorstore": WithoutLookup(embeddings), "parent_splitter": None}
+    retriever = parent_document_retriever(documents(), **options, k=9)
+    assert len(retriever.invoke("anything")) == 6
+    parents = [k for k in retriever.docstore.yield_keys() if not k.startswith(("source", "state"))]
+    (stale,) = retriever.docstore.mget(parents[:1])
+    retriever.docstore.mdelete(parents[:1])
+    with pytest.raises(MissingParentsError, match=f"lost parents of .*'{stale.id}'"):
+        retriever.invoke("anything")
+
+
+def test_hybrid_search_says_that_it_needs_children_by_their_ids() -> None:
+    embeddings: Any = HashingEmbeddings()
+    stores: dict[str, Any] = {
+        "vectorstore": WithoutLookup(embeddings),
+        "docstore": InMemoryStore(),
+        "search_type": "hybrid",
+    }
+    parent_document_retriever(documents(), **stores)
+    with pytest.raises(ValueError, match="search_type='hybrid' needs a vector store that returns"):
+        parent_document_retriever(**stores).invoke("anything")
+
+
+def test_collection_deleted_under_an_open_retriever_is_named(
+    place: tuple[Any, str, Path],
+) -> None:
     retriever = shared(place, search_type="similarity")
     retriever.add_documents(documents())
     place[0].delete_collection(place[1])
