@@ -79,16 +79,19 @@ class Loader:
 
     async def read_texts(self, passages: Sequence[Passage]) -> list[Passage]:
         """Give passages their texts, and split those for which the document has changed."""
-        wide = [passage for passage in passages if len(passage.parents) > 1]
-        names = [self.parents[passage.parents[0]].id or "" for passage in wide]
-        keys = [record_key(name) for name in dict.fromkeys(names)]
-        # `verify` reports damaged rows; the parts in their parents can be returned.
-        rows, _ = await self.stores.read_readable(keys) if keys else ({}, [])
+        documents = {
+            passage: self.parents[passage.parents[0]].id or ""
+            for passage in passages
+            if len(passage.parents) > 1
+        }
+        keys = [record_key(name) for name in dict.fromkeys(documents.values())]
+        # `verify` reports damaged records; the parts in the parents can be returned.
+        records, _ = await self.stores.read_sound_records(keys)
+        by_identity = {record.identity: record for record in records}
         split: list[Passage] = []
         for passage in passages:
-            if passage in wide:
-                identity = names[wide.index(passage)]
-                text = self._read_document(passage, rows.get(record_key(identity)))
+            if passage in documents:
+                text = self._read_document(passage, by_identity.get(documents[passage]))
                 if text is None:
                     split += split_at_parents(passage)
                     continue
@@ -163,10 +166,9 @@ class Loader:
         That is enough to find parents and passages, and much faster than reading a child from the
         vector store. The vector store must have told the similarities, and so that they exist.
         """
-        stores, query = self.stores, self.query
-        is_enough = query.retrieve != "children" and query.fusion == "relative"
-        is_told = stores.children.scores_any_child and query.search_type == "hybrid"
-        if not ids or not is_enough or stores.keywords is None or not is_told:
+        stores = self.stores
+        is_enough = stores.children.scores_any_child and self.query.retrieve != "children"
+        if not ids or stores.keywords is None or not is_enough:
             return {}
         return await call(stores.keywords.locate, ids, stores.id_key)
 
@@ -198,13 +200,12 @@ class Loader:
         metadata = child.metadata | {SOURCE_KEY: without_surrogates(parent.id or "")}
         return Entry(parent.text[start:end], metadata, child.id)
 
-    def _read_document(self, passage: Passage, row: Entry | None) -> str | None:
+    def _read_document(self, passage: Passage, record: Record | None) -> str | None:
         """Return the text of a passage that several parents share.
 
         None if the document was changed since, or if something other than white space stands
         between two parents.
         """
-        record = Record.from_row(row)
         spans = {} if record is None else dict(zip(record.parents, record.spans, strict=True))
         hits = {hit.parent: hit for hit in passage.children}
         texts: list[str] = []

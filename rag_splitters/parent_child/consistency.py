@@ -35,7 +35,6 @@ from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     SOURCE_KEY,
     Entry,
-    Record,
     is_chunk_id,
     is_own_parent,
     is_parent_key,
@@ -147,7 +146,7 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
     """
     if repair and remove_most:
         await forget_lost_index(stores)
-    index = stores.writer.identity or await check_identity(stores)
+    index = await check_identity(stores)
     if index is None:
         await refuse_classic(stores)
     name = NEW_INDEX if index is None else index.id
@@ -178,7 +177,7 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
     keys = await stores.docstore.list_keys("")
     parents, children = set[str](), set[str]()
     for group in batched([key for key in keys if key.startswith(RECORD_PREFIX)], _GROUP_DOCUMENTS):
-        records, damaged = await _read_records(stores, group)
+        records, damaged = await stores.read_sound_records(group)
         unreadable += damaged
         report.documents += len(group)
         parents.update(each for record in records for each in record.all_parents)
@@ -220,20 +219,6 @@ def _check_removal(report: VerifyReport, listed: int) -> None:
         )
 
 
-async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Record], list[str]]:
-    """Return the records that can be read, and the keys of the others."""
-    rows, damaged = await stores.read_readable(keys)
-    records: list[Record] = []
-    for key, row in rows.items():
-        try:
-            record = Record.from_row(row)
-        except DamagedRowsError:
-            damaged.append(key)
-        else:
-            records += [] if record is None else [record]
-    return records, damaged
-
-
 async def _find_strays(stores: Stores, keys: Sequence[str]) -> list[str]:
     """Return those of the rows that are parents of ours; other programs' are left alone."""
     strays: list[str] = []
@@ -247,7 +232,10 @@ async def _find_strays(stores: Stores, keys: Sequence[str]) -> list[str]:
 async def _find_orphans(
     stores: Stores, ids: Collection[str], unreadable: Collection[str]
 ) -> list[str]:
-    """Return those of the children that are ours, but for those of records that nobody can read."""
+    """Return our children that belong to no document.
+
+    Children of unreadable records are left out.
+    """
     orphans: list[str] = []
     for batch in batched(sorted(ids), _GROUP_CHILDREN):
         for child in await stores.children.read(batch, "metadata"):

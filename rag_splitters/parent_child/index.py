@@ -314,20 +314,21 @@ class ParentChildIndex(Generic[A, D]):
         rerank: Rerank | None,
         conditions: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
-        """Return the results of what `_prepare` returned.
+        """Answer a query that `_prepare` made.
 
         Parameters:
             conditions: metadata that children must have, besides the retriever's own filter.
         """
-        stores = self._stores(filters)
+        keywords = self.shared.keywords if query.search_type == "hybrid" else None
+        stores = replace(self._stores(filters), keywords=keywords)
         if conditions:
             stores = replace(stores, children=stores.children.with_filter(conditions))
         await check_identity(stores)
         await check_filter(stores, self.shared.searchable)
-        if query.search_type == "hybrid" and stores.keywords is not None:
-            await prepare_keyword_index(stores, stores.keywords)
+        if keywords is not None:
+            await prepare_keyword_index(stores, keywords)
         if not self.shared.is_checked:
-            await check_first_query(stores, query)
+            await check_first_query(stores)
             self.shared.is_checked = True
         results, is_full = await search(stores, query, rerank)
         if not is_full and rerank is None:

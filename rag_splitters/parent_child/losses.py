@@ -11,11 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rag_splitters.calls import call
-from rag_splitters.parent_child.errors import (
-    DamagedRowsError,
-    MissingChildrenError,
-    MissingParentsError,
-)
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.errors import MissingChildrenError, MissingParentsError
 from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
@@ -24,6 +21,7 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
+_GROUP_DOCUMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +63,13 @@ async def find_losses(
     )
 
 
-async def check_first_query(stores: Stores, query: Query) -> None:
+async def check_first_query(stores: Stores) -> None:
     """Raise a MissingChildrenError if children are found missing before a process's first query.
 
     A keyword index that knows more children than there are tells exactly. One that was filled with
     what there is does not, nor can a search that has none: then a sample of the documents is read.
     """
-    keywords = stores.keywords if query.search_type == "hybrid" else None
+    keywords = stores.keywords
     if keywords is None or keywords.is_rebuilt:
         await _check_sample(stores)
         return
@@ -143,20 +141,21 @@ async def _check_sample(stores: Stores) -> None:
     keys = await list_keys(f"{RECORD_PREFIX}{random.randrange(256):02x}")  # noqa: S311
     if len(keys) < _SAMPLE:
         keys = await list_keys(RECORD_PREFIX)
-    try:
-        rows = await stores.docstore.read(random.sample(keys, min(len(keys), _SAMPLE)))
-    except DamagedRowsError:  # the query may need none of them, and `verify` reports them
-        return
-    await _check(stores, [record for record in map(Record.from_row, rows) if record is not None])
+    await _check(stores, random.sample(keys, min(len(keys), _SAMPLE)))
 
 
 async def _check_all(stores: Stores) -> None:
-    async for records in stores.read_all_records():
-        await _check(stores, records)
+    """Raise a MissingChildrenError if any document has lost children."""
+    for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), _GROUP_DOCUMENTS):
+        await _check(stores, keys)
 
 
-async def _check(stores: Stores, records: Sequence[Record]) -> None:
-    """Raise a MissingChildrenError if any of these documents has lost children."""
+async def _check(stores: Stores, keys: Sequence[str]) -> None:
+    """Raise a MissingChildrenError if any of the documents with these records has lost children.
+
+    The query may need none of the records that are damaged, and `verify` reports them.
+    """
+    records, _ = await stores.read_sound_records(keys)
     lost = await _find_incomplete(stores, records)
     if lost:  # another process may be replacing or removing them
         again = await stores.read_records([record.identity for record in lost])

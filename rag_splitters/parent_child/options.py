@@ -28,7 +28,6 @@ from rag_splitters.parameters.messages import plain_errors
 
 Retrieve = Literal["passages", "parents", "children"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
-Fusion = Literal["relative", "rrf"]
 
 MAX_RESULTS = 1_000_000
 """Maximum number of results, and of children to choose from."""
@@ -69,9 +68,6 @@ class QueryOptions(BaseModel):
     search_type: Annotated[SearchType, _Plain] = "similarity"
     """How to find children: "similarity" of vectors; "similarity_score_threshold", similarity with
     a minimum; "mmr", maximal marginal relevance; or "hybrid", similarity and keywords (BM25)."""
-    fusion: Annotated[Fusion, _Plain] = "relative"
-    """How "hybrid" search combines its two rankings: by "relative" scores, each scaled between the
-    worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank fusion)."""
     score_threshold: FiniteFloat | None = None
     """Minimum score of the children to use; None: no minimum."""
     fetch_k: LimitedCount = 20
@@ -88,7 +84,6 @@ class QueryKeywords(TypedDict, total=False):
     """The types of the options that have one name in both frameworks, for type checkers."""
 
     max_tokens: int | None
-    fusion: Fusion
     max_children: int | None
     rerank_k: int | None
 

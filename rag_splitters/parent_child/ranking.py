@@ -57,7 +57,7 @@ class Ranking:
         return {name: rank for rank, name in enumerate(self.ids)}
 
     def values(self) -> list[float]:
-        """Return what each child is worth; if their scores do not say it, their ranks do."""
+        """Return the value of each child for a result: by its score or, without one, its rank."""
         scores = [score for name in self.ids if (score := self.scores[name]) is not None]
         values = [abs(score - self.worst) for score in scores if self.worst is not None]
         if len(values) == len(self.ids) and values == sorted(values, reverse=True):
@@ -67,8 +67,8 @@ class Ranking:
 
 async def rank_children(stores: Stores, query: Query, depth: int) -> Ranking:
     """Return the best `depth` children above the threshold."""
-    if query.search_type == "hybrid":
-        ranking = await _fuse(stores, query, depth)
+    if stores.keywords is not None:
+        ranking = await _fuse(stores.children, stores.keywords, query.text, depth)
     elif query.search_type == "mmr":
         pool = max(query.fetch_k, depth)
         matches = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
@@ -128,16 +128,13 @@ def _order_ties(matches: Sequence[Match]) -> Sequence[Match]:
     return [match for group in ordered for match in group]
 
 
-async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
+async def _fuse(children: ChildStore, keywords: KeywordIndex, text: str, depth: int) -> Ranking:
     """Rank children by vector and by keyword."""
-    children, keywords = stores.children, stores.keywords
-    if keywords is None:
-        raise InputError("search_type='hybrid' needs a keyword index")
-    nearest = await _find_allowed(children, keywords, query.text, depth)
+    nearest = await _find_allowed(children, keywords, text, depth)
     is_closed = children.has_filter and children.where is None
     by_keyword = await call(
         keywords.find,
-        query.text,
+        text,
         depth,
         nearest.ids,
         where=children.where,
@@ -146,11 +143,11 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
     )
     is_complete = nearest.is_complete and len(by_keyword.best) < depth
     similarities = {name: score for name, score in nearest.scores.items() if score is not None}
-    if query.fusion == "rrf" or len(similarities) < len(nearest.ids):
+    if len(similarities) < len(nearest.ids):
         scores = _reciprocal_ranks(nearest.ids, list(by_keyword.best))
     else:
         unseen = [name for name in by_keyword.best if name not in similarities]
-        similarities |= await children.similarities(query.text, unseen)
+        similarities |= await children.similarities(text, unseen)
         if children.scores_any_child:
             present = {n: score for n, score in by_keyword.best.items() if n in similarities}
             by_keyword = replace(by_keyword, best=present)
@@ -167,7 +164,7 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> Ranking:
 
 
 def _reciprocal_ranks(*rankings: Sequence[str]) -> dict[str, float]:
-    """Score children by their ranks (Cormack et al. 2009)."""
+    """Score children by their ranks, for stores without scores (Cormack et al. 2009)."""
     scores: dict[str, float] = defaultdict(float)
     for ranking in rankings:
         for rank, name in enumerate(ranking, 1):

@@ -27,13 +27,12 @@ from rag_splitters.parent_child.building import (
     build_parents,
     build_passages,
 )
-from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.lending import lend
 from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import MAX_RESULTS, Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
-from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record
+from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record, record_key
 from rag_splitters.parent_child.stores import Stores
 
 Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
@@ -203,7 +202,7 @@ async def _order_children(
     if query.search_type == "mmr":
         return list(ranking.ids[:limit])
     children = stores.children
-    if query.search_type == "hybrid" and stores.keywords is not None:
+    if stores.keywords is not None:
         is_closed = children.has_filter and children.where is None
         return await call(stores.keywords.lend, values, lenders, limit, children.where, is_closed)
     records = await _read_records(stores, ranking, lenders)
@@ -226,9 +225,8 @@ async def _read_records(stores: Stores, ranking: Ranking, lenders: int) -> Seque
         ranking.children[name] for name in ranking.ids[:lenders] if name in ranking.children
     ]
     names = [child.metadata[SOURCE_KEY] for child in children if SOURCE_KEY in child.metadata]
-    identities = list(dict.fromkeys(names))
-    try:
-        records = await stores.read_records(identities) if identities else []
-    except DamagedRowsError:  # `verify` reports them, and a query does without neighbours
-        return []
-    return [each for each in records if each is not None and each.is_complete and each.children]
+    # `verify` reports damaged records, and a query does without neighbours.
+    records, _ = await stores.read_sound_records(
+        [record_key(name) for name in dict.fromkeys(names)]
+    )
+    return [each for each in records if each.is_complete and each.children]

@@ -276,12 +276,25 @@ class Stores:
         readable = list(keys)
         while True:
             try:
-                rows = await self.docstore.read(readable)
+                rows = await self.docstore.read(readable) if readable else []
             except DamagedRowsError as error:
                 damaged += error.keys
                 readable = [key for key in readable if key not in error.keys]
             else:
                 return dict(zip(readable, rows, strict=True)), damaged
+
+    async def read_sound_records(self, keys: Sequence[str]) -> tuple[list[Record], list[str]]:
+        """Return the records that there are of the keys, and the keys whose rows are damaged."""
+        rows, damaged = await self.read_readable(keys)
+        records: list[Record] = []
+        for key, row in rows.items():
+            try:
+                record = Record.from_row(row)
+            except DamagedRowsError:
+                damaged.append(key)
+            else:
+                records += [] if record is None else [record]
+        return records, damaged
 
     async def read_all_records(self) -> AsyncIterator[list[Record]]:
         """Return the records of all documents, some at a time."""

@@ -124,6 +124,22 @@ def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
     assert len(shared(place, search_type="similarity").invoke(sentence(3))) == 2
 
 
+def test_a_row_in_place_of_a_record_does_not_fail_a_query_either(
+    place: tuple[Any, str, Path],
+) -> None:
+    """It is JSON, and no record."""
+    shared(place).add_documents(documents())
+    rows = SQLiteStore(place[2])
+    for key in rows.yield_keys(prefix=RECORD_PREFIX):
+        rows.mset([(key, {"text": "", "metadata": {}, "id": "p0"})])
+    for retrieve in ("parents", "children", "passages"):
+        options = {"search_type": "similarity", "retrieve": retrieve}
+        assert len(shared(place, **options).invoke(sentence(3))) == 2
+        assert len(shared(place, **options, k=50).invoke(sentence(3))) > 2
+    with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+        shared(place).list_ids()
+
+
 def test_a_sample_of_many_documents_needs_not_all_their_keys(
     place: tuple[Any, str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
