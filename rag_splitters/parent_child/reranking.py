@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Real
 from textwrap import shorten
 from typing import Any
 
-from rag_splitters.calls import Call
 from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.models.calling import retrying
+from rag_splitters.models.clients import ask_calls
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Rerank
@@ -22,8 +22,8 @@ Reranker = Callable[[str, list[str]], Any]
 def rerank_with(reranker: Reranker) -> Rerank:
     """Return a `Rerank` that asks a user's function.
 
-    It raises ValueError if the function does not return one score for each text, and TypeError if
-    it is a coroutine function and the caller is synchronous.
+    It raises TypeError if the function returns anything but numbers, and ValueError if it does not
+    return one for each text.
 
     >>> from rag_splitters.calls import run
     >>> by_length = rerank_with(lambda question, texts: [len(text) for text in texts])
@@ -37,21 +37,7 @@ def rerank_with(reranker: Reranker) -> Rerank:
 
     async def rerank(question: str, children: Sequence[Entry]) -> list[tuple[int, float | None]]:
         texts = [child.text for child in children]
-
-        def score() -> Any:
-            if inspect.iscoroutinefunction(reranker):
-                raise InputTypeError(
-                    "the reranker is asynchronous: use await, or pass a plain function"
-                )
-            return reranker(question, texts)
-
-        async def score_async() -> Any:
-            if inspect.iscoroutinefunction(reranker):
-                return await reranker(question, texts)
-            scores = await asyncio.to_thread(reranker, question, texts)
-            return await scores if inspect.isawaitable(scores) else scores
-
-        answer = await Call(score, score_async)
+        answer = await retrying(*ask_calls(partial(reranker, question), None), texts, retries=0)
         try:
             scores = [float(each) for each in answer]
         except (TypeError, ValueError):
