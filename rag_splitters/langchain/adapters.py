@@ -146,7 +146,7 @@ class _StoreDocstore(Docstore):
         self._store = store
         inner = store.byte_store if isinstance(store, ByteDocuments) else store
         self.is_in_memory = isinstance(inner, InMemoryBaseStore)
-        self.is_json = isinstance(store, ByteDocuments)
+        self.is_json = not isinstance(store, InMemoryBaseStore)
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []

@@ -7,6 +7,7 @@ import pickle
 import random
 import uuid
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from rag_splitters.langchain import ParentDocumentRetriever, RedisStore, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.errors import RefusedDocumentsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.vectors import Vectors
 
@@ -239,6 +241,31 @@ def test_calls_may_bring_their_own_options() -> None:
     assert {document.metadata["source"] for document in found} == {"2.txt"}
     with pytest.raises(ValueError, match=r"unknown search_kwargs \['fliter'\]"):
         retriever.invoke("amber", fliter={"source": "2.txt"})
+
+
+def test_a_call_may_ask_for_hybrid_search() -> None:
+    retriever, hybrid = filled(k=4, search_type="similarity"), filled(k=4, search_type="hybrid")
+    for question in QUESTIONS:
+        expected = contents(hybrid.invoke(question))
+        assert contents(retriever.invoke(question, search_type="hybrid")) == expected
+    by_vector = contents(filled(k=4, search_type="similarity").invoke(QUESTIONS[0]))
+    assert contents(retriever.invoke(QUESTIONS[0])) == by_vector
+
+
+@pytest.mark.parametrize("kind", ["files", "bytes"])
+def test_what_a_store_of_bytes_cannot_keep_is_refused_before_it_is_written(
+    kind: str, tmp_path: Path
+) -> None:
+    stores: dict[str, Any] = {
+        "files": {"docstore": create_kv_docstore(LocalFileStore(tmp_path))},
+        "bytes": {"byte_store": InMemoryByteStore()},
+    }[kind]
+    retriever = parent_document_retriever(DOCUMENTS[:1], **stores)
+    dated = Document(page_content="Built in May.", id="dated", metadata={"d": date(1839, 5, 1)})
+    with pytest.raises(RefusedDocumentsError, match=r"metadata\['d'\] is of type datetime.date"):
+        retriever.add_documents([dated])
+    assert retriever.delete(["dated"])["num_deleted"] == 0
+    assert retriever.invoke(QUESTIONS[0])
 
 
 def test_pickling_is_refused_with_the_way_out() -> None:
