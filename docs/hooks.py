@@ -36,6 +36,7 @@ from rag_splitters.chunkers.by_name import build_chunker, default_as_python, par
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.llama_index.retriever import OPTION_NAMES
 from rag_splitters.parameters.descriptions import field_descriptions
+from rag_splitters.parent_child.opening import IndexOptions
 from rag_splitters.parent_child.options import QueryOptions
 
 _DIRECTIVE = re.compile(
@@ -159,6 +160,9 @@ def reference(argument: str) -> str:
     for name in names or import_module(module).__all__:
         parts.append(f"::: {module}.{name}")
         kind = getattr(import_module(module), name)
+        if isinstance(kind, type) and issubclass(kind, IndexOptions):
+            inherited = json.dumps(list(IndexOptions.model_fields))
+            parts[-1] += f"\n    options:\n      inherited_members: {inherited}"
         if isinstance(kind, type) and issubclass(kind, Chunker):
             methods = [each for each, value in vars(kind).items() if _is_method(each, value)]
             parts[-1] += f"\n    options:\n      members: {json.dumps(methods)}"

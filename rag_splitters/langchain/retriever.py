@@ -46,11 +46,11 @@ from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
+    IndexOptions,
     Shared,
     search_options,
 )
 from rag_splitters.parent_child.options import (
-    Count,
     Query,
     QueryKeywords,
     QueryOptions,
@@ -58,11 +58,11 @@ from rag_splitters.parent_child.options import (
     SearchType,
 )
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.representations import Representations, RepresentationsField
+from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.search import Rerank
 from rag_splitters.parent_child.stores import ChildStore, Split
-from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
+from rag_splitters.parent_child.writing import Docstore
 from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ if TYPE_CHECKING:
 _SCORE = "relevance_score"  # where LangChain's rerankers put it
 
 
-class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions, DocumentIndex):
+class ParentDocumentRetriever(
+    ParentChildIndex[Document, Document], QueryOptions, IndexOptions, DocumentIndex
+):
     """Searches small chunks and returns the larger chunks that contain them.
 
     Small chunks match a question best, and large ones give a model enough to read. So documents are
@@ -115,36 +117,15 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     """Text splitter that cuts parents into children."""
     parent_splitter: TextSplitter | None = None
     """Text splitter that cuts documents into parents; None: each document is one parent."""
-    id_key: str = "parent_id"
-    """Key in a child's metadata that holds its parent's UUID."""
     child_metadata_fields: Sequence[str] | None = None
     """Keys of a document's metadata to copy to its children; None: all."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Arguments of the vector store's search, such as `filter`. As in `langchain_classic`, `k` is
     the number of children to use (`max_children`), and `score_threshold`, `fetch_k` and
     `lambda_mult` can be passed here, too."""
-    smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
-    """Standard deviation, in children, of a Gaussian that mixes each child's vector with those of
-    its neighbours in the document; the neighbours' words then also count half in keyword search. 0
-    does neither. Needs Chroma."""
-    headings: bool = False
-    """Whether to embed and index each child with the document's title (`metadata["title"]`) and the
-    headings above it. The text that is returned stays the same. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Function (question, texts) -> scores, or document compressor, that orders the children
     before results are made of them."""
-    representations: RepresentationsField = None
-    """`Representations` of parents or children, which are searched beside the children, such as
-    summaries; or a chat model that summarizes each parent, or a function from a parent's text to
-    texts. Pass it whenever you open the index to write."""
-    batch_size: Count | None = None
-    """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
-    fewer."""
-    model_name: str | None = None
-    """Name of the embedding model, by which an index is recognised when it is opened again. None:
-    the name of the model itself; a function without one, such as a lambda, needs this."""
-    write_timeout: float = Field(default=WRITE_TIMEOUT, ge=0.0)
-    """Seconds to wait for another writer to finish, before an error names it."""
 
     shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
     """State that copies of this retriever share with it, such as the keyword index."""
@@ -182,8 +163,6 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
-        if not self.id_key:
-            raise InputError("id_key must not be empty")
         option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
             raise InputError(

@@ -34,7 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
-from rag_splitters.parameters.checks import check_has, check_keywords, whole_number
+from rag_splitters.parameters.checks import check_has, check_keywords
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
@@ -42,6 +42,7 @@ from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
     PARENTS,
+    IndexOptions,
     Shared,
     search_options,
 )
@@ -53,7 +54,7 @@ from rag_splitters.parent_child.options import (
     rename_options,
 )
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.representations import Representations, load_representations
+from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank
@@ -213,18 +214,19 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         for name, value in values.items():
             setattr(self, _attribute(name), value)
         self.filters = filters
-        if not 0 <= smoothing <= 10:
-            raise InputError(f"smoothing must be between 0 and 10 children, got {smoothing}")
-        self.smoothing = smoothing
-        self.headings = headings
         self.reranker = reranker
-        self.representations = load_representations(representations)
-        self.id_key = id_key
-        self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
-        self.model_name = model_name
-        if write_timeout < 0:
-            raise InputError(f"write_timeout must be at least 0 seconds, got {write_timeout}")
-        self.write_timeout = write_timeout
+        with plain_errors(IndexOptions):
+            index_options = IndexOptions(
+                id_key=id_key,
+                smoothing=smoothing,
+                headings=headings,
+                representations=representations,
+                batch_size=batch_size,
+                model_name=model_name,
+                write_timeout=write_timeout,
+            )
+        for name, value in index_options:
+            setattr(self, name, value)
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:

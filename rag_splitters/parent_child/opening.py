@@ -8,7 +8,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.chroma import open_collection
@@ -18,8 +20,9 @@ from rag_splitters.parent_child.errors import (
     explaining_full_disk,
 )
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.options import SearchType
-from rag_splitters.parent_child.writing import Process, Writer, lock_file
+from rag_splitters.parent_child.options import Count, SearchType
+from rag_splitters.parent_child.representations import RepresentationsField
+from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Process, Writer, lock_file
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -31,6 +34,38 @@ PARENTS: dict[str, Any] = {"chunk_size": 2000, "length_function": "characters"}
 """The default sizes, which are the same in both frameworks."""
 CLASSIC_ID_KEY = "doc_id"
 """The key under which `langchain_classic`'s retriever keeps a parent's id."""
+
+
+def _check_id_key(value: str) -> str:
+    if not value:
+        raise InputError("id_key must not be empty")
+    return value
+
+
+class IndexOptions(BaseModel):
+    """How an index is written. The retrievers of both frameworks have these options."""
+
+    id_key: Annotated[str, AfterValidator(_check_id_key)] = "parent_id"
+    """Key in a child's metadata that holds its parent's UUID."""
+    smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
+    """Standard deviation, in children, of a Gaussian that mixes each child's vector with those of
+    its neighbours in the document; the neighbours' words then also count half in keyword search. 0
+    does neither. Needs Chroma."""
+    headings: bool = False
+    """Whether to embed and index each child with the document's title (`metadata["title"]`) and the
+    headings above it. The text that is returned stays the same. Needs Chroma."""
+    representations: RepresentationsField = None
+    """`Representations` of parents or children, which are searched beside the children, such as
+    summaries; or a chat model that summarizes each parent, or a function from a parent's text to
+    texts. Pass it whenever you open the index to write."""
+    batch_size: Count | None = None
+    """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
+    fewer."""
+    model_name: str | None = None
+    """Name of the embedding model, by which an index is recognised when it is opened again. None:
+    the name of the model itself; a function without one, such as a lambda, needs this."""
+    write_timeout: float = Field(default=WRITE_TIMEOUT, ge=0.0, allow_inf_nan=False)
+    """Seconds to wait for another writer to finish, before an error names it."""
 
 
 class Shared:
