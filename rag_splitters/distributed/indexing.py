@@ -131,7 +131,7 @@ def identify(indexer: TableIndexer, table: pa.Table) -> pa.Table:
 class Worker:
     """A process that adds documents, with the index open."""
 
-    def __init__(self, indexer: TableIndexer, turn: int | None) -> None:
+    def __init__(self, indexer: TableIndexer, turn: int) -> None:
         self._indexer = indexer
         self._index = _open(indexer)
         self._stores = stores_of_workers(self._index, turn)
@@ -162,7 +162,7 @@ def load_worker(payload: bytes) -> Worker:
 
 
 @contextmanager
-def turn_to_index(indexer: TableIndexer) -> Iterator[tuple[int | None, Finish]]:
+def turn_to_index(indexer: TableIndexer) -> Iterator[tuple[int, Finish]]:
     """Keep other writers out of the index while workers add documents.
 
     Yields the number of the turn to write, which the workers share, and a function that reads their
@@ -200,18 +200,13 @@ def check_repeated(ids: Sequence[str]) -> None:
 
 
 def _open(indexer: TableIndexer) -> ParentChildIndex[Any, Any]:
-    """Open the index. Raises ValueError if only one process may write to its stores."""
+    """Open the index."""
     index = indexer.open_index()
     if not isinstance(index, ParentChildIndex):
         raise InputTypeError(
             "open_index must return what parent_document_retriever returns, got "
             f"{type(index).__name__}"
         )
-    try:
-        stores_of_workers(index)
-    except ValueError:
-        index.close()
-        raise
     return index
 
 

@@ -42,7 +42,7 @@ from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
 from rag_splitters.parent_child.stores import ChildStore, Split, Stores
-from rag_splitters.parent_child.writing import Docstore, Turn, process_lock, release_claim
+from rag_splitters.parent_child.writing import Docstore, Turn, release_claim
 
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
@@ -56,27 +56,41 @@ def turn_for_workers(index: ParentChildIndex[Any, Any]) -> Iterator[int]:
     """Keep all others from writing to an index, except for processes that know the turn's number.
 
     Only one writer at a time may change a document: the processes must have different ones.
+
+    Raises ValueError if only one process may write to the stores.
     """
-    stores, resources = index._stores(), AsyncExitStack()
-    lock = process_lock(run(ensure_identity(stores)).id).hold(stores.writer.timeout)
+    stores, docstore = _shareable_stores(index)
+    name, resources = run(ensure_identity(stores)).id, AsyncExitStack()
     try:
-        run(resources.enter_async_context(lock))
-        yield run(resources.enter_async_context(stores.writer.turn(stores.docstore))).number
+        turn = run(resources.enter_async_context(stores.writer.turn(docstore, name)))
+        yield turn.number
     finally:
         run(resources.aclose())
 
 
-def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int | None = None) -> Stores:
+def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int) -> Stores:
     """Return the stores with which one of many processes writes to an index.
-
-    A process that searches nothing keeps no keyword index: those that do bring theirs in step.
 
     Parameters:
         turn: the number of the turn that another process holds for this one; see
             `turn_for_workers`. Writes fail with a LockLostError when it has ended and another one
-            has begun. None: the process takes turns of its own.
+            has begun.
 
     Raises ValueError if only one process may write to the stores.
+    """
+    stores, docstore = _shareable_stores(index)
+    docstore = docstore.in_turn(turn)
+
+    async def release() -> None:
+        """Do nothing: the turn is another process's."""
+
+    return replace(stores, docstore=docstore, turn=Turn(docstore, turn, release))
+
+
+def _shareable_stores(index: ParentChildIndex[Any, Any]) -> tuple[Stores, KeyValueDocstore]:
+    """Return the stores of an index to which several processes write, and their docstore.
+
+    A process that searches nothing keeps no keyword index: those that do bring theirs in step.
     """
     stores = replace(index._stores(), keywords=None)
     if not isinstance(stores.docstore, KeyValueDocstore):
@@ -89,14 +103,7 @@ def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int | None = None
             "several processes cannot write to a Chroma in memory or in a folder: run "
             "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
         )
-    if turn is None:
-        return stores
-    docstore = stores.docstore.in_turn(turn)
-
-    async def release() -> None:
-        """Do nothing: the turn is another process's."""
-
-    return replace(stores, docstore=docstore, turn=Turn(docstore, turn, release))
+    return stores, stores.docstore
 
 
 class ParentChildIndex(Generic[A, D]):

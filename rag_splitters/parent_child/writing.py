@@ -156,35 +156,41 @@ class Writer:
         """Do something while nobody else writes to an index.
 
         Parameters:
-            name: what all the writers of this process call the index.
+            name: see `turn`.
             work: what to do in the turn. If the turn is lost, because the connection to the
                 docstore broke, it is done again from the beginning.
 
-        Raises DocstoreInUseError, which names the writer that is in the way, after the time limit,
-        and LockLostError if the turn is lost again and again.
+        Raises the errors of `turn`, and LockLostError if the turn is lost again and again.
         """
         attempts = _ATTEMPTS
         while True:
             attempts -= 1
             try:
-                async with process_lock(name).hold(self.timeout), self.turn(docstore) as turn:
+                async with self.turn(docstore, name) as turn:
                     return await work(turn)
             except LockLostError:
                 if not attempts:
                     raise
 
     @asynccontextmanager
-    async def turn(self, docstore: Docstore) -> AsyncIterator[Turn]:
-        """Wait for a turn at a docstore, and release it in the end."""
+    async def turn(self, docstore: Docstore, name: str) -> AsyncIterator[Turn]:
+        """Wait for this process's lock and a turn at the docstore, and release both in the end.
+
+        Parameters:
+            name: what all the writers of this process call the index.
+
+        Raises DocstoreInUseError, which names the writer that is in the way, after the time limit.
+        """
         attempt = partial(_take_turn, docstore)
-        turn = await _wait(attempt, docstore.describe_holder, self.timeout)
-        try:
-            yield turn
-        except BaseException:
-            with suppress(Exception):  # the first error says more
-                await turn.release()
-            raise
-        await turn.release()
+        async with process_lock(name).hold(self.timeout):
+            turn = await _wait(attempt, docstore.describe_holder, self.timeout)
+            try:
+                yield turn
+            except BaseException:
+                with suppress(Exception):  # the first error says more
+                    await turn.release()
+                raise
+            await turn.release()
 
 
 def _take_turn(docstore: Docstore) -> Call[Turn | None]:
