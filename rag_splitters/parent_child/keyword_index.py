@@ -274,10 +274,10 @@ class KeywordIndex:
         where: Mapping[str, Any] | None = None,
         is_closed: bool = False,
     ) -> list[str]:
-        """Return the ids of the first children by what they are worth; see `lending`.
+        """Return the ids of the first children by their values; see `lending`.
 
         Parameters:
-            values: what each child is worth itself, by its id, the best first.
+            values: the value of each child by itself, by its id, the best first.
             lenders: how many of them lend to their neighbours.
             limit: how many ids.
             where: a filter of Chroma's on the children's metadata that passes `can_evaluate`.
@@ -451,9 +451,9 @@ class _Segment:
             if piece := child.metadata.get(REPRESENTS_KEY):
                 follows[number] = False
                 pieces[number] = number - numbers.get(piece, number)
-        runs = collect_runs([child.metadata for child in children.values()], 0)
+        runs = collect_runs([child.metadata for child in children.values()])
         entries = {
-            "postings": collect_postings(terms, 0),
+            "postings": collect_postings(terms),
             "metadata": {f"{kind} {key}": own for (kind, key), own in runs.items()},
         }
         lengths = np.array([len(own) for own in terms], dtype="<u4")

@@ -40,22 +40,19 @@ _NUMBERS = ("int", "float")
 _MAX_PAINTED = 100  # runs that are marked one by one
 
 
-def collect_runs(
-    children: Sequence[Mapping[str, Any]], first: int
-) -> dict[tuple[str, str], NDArray[np.void]]:
-    """Return the runs of each kind and key.
+def collect_runs(children: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], NDArray[np.void]]:
+    """Return the runs of each kind and key; the children are numbered from 0.
 
     Values that no filter can ask for are left out.
 
     Parameters:
         children: the metadata of each child.
-        first: the number of the first child.
 
-    >>> collect_runs([{"page": 1}, {"page": 1}, {"page": 2}], 0)["int", "page"].tolist()
+    >>> collect_runs([{"page": 1}, {"page": 1}, {"page": 2}])["int", "page"].tolist()
     [(0, 1, 1), (2, 2, 2)]
     """
     runs: dict[tuple[str, str], list[tuple[int, int, Any]]] = {}
-    for number, metadata in enumerate(children, first):
+    for number, metadata in enumerate(children):
         for key, value in metadata.items():
             kind = value_kind(value)
             if kind is None:

@@ -24,17 +24,16 @@ _SPARSE = 40  # a term that more than one in so many children has is frequent
 _LEAST_IDF = 1e-6  # of a term that most children have
 
 
-def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str, NDArray[np.void]]:
-    """Return, for each term, the children that have it, in order.
+def collect_postings(children: Sequence[Sequence[str]]) -> dict[str, NDArray[np.void]]:
+    """Return, for each term, the numbers of the children that have it, from 0, and how often.
 
     Parameters:
         children: the terms of each child.
-        first: the number of the first child.
 
-    >>> for term, postings in collect_postings([["a", "b"], ["b", "b"]], 7).items():
+    >>> for term, postings in collect_postings([["a", "b"], ["b", "b"]]).items():
     ...     print(term, postings.tolist())
-    a [(7, 1)]
-    b [(7, 1), (8, 2)]
+    a [(0, 1)]
+    b [(0, 1), (1, 2)]
     """
     codes: dict[str, int] = {}
     terms = [codes.setdefault(term, len(codes)) for own in children for term in own]
@@ -44,7 +43,7 @@ def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str,
     places = np.array(terms, dtype=np.int64) * len(children) + owners
     places, counts = np.unique(places, return_counts=True)
     postings = np.empty(len(places), dtype=POSTING)
-    postings["number"] = places % len(children) + first
+    postings["number"] = places % len(children)
     postings["count"] = np.minimum(counts, 255)
     ends = np.searchsorted(places, np.arange(1, len(codes)) * len(children))
     return dict(zip(codes, np.split(postings, ends), strict=True))
