@@ -16,7 +16,7 @@ from langchain_text_splitters import TextSplitter
 
 from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import InputError, InputTypeError, OperationError
-from rag_splitters.langchain.documents import check_document
+from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
@@ -47,20 +47,6 @@ def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
 
 
 # Documents and splitters
-
-
-def to_entry(document: Document) -> Entry:
-    """Convert a document; the metadata is shared.
-
-    Raises TypeError for anything that is not a document.
-    """
-    check_document(document)
-    return Entry(document.page_content, document.metadata, document.id)
-
-
-def to_document(entry: Entry) -> Document:
-    """Convert an entry to a document that shares nothing with it."""
-    return Document(page_content=entry.text, metadata=copy_metadata(entry.metadata), id=entry.id)
 
 
 class ResultDocument(Document):

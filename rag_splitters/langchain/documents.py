@@ -1,4 +1,4 @@
-"""LangChain documents from spans: their text, metadata, positions and ids."""
+"""LangChain documents from spans, with text, metadata, positions and ids; and from entries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,36 @@ from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.ids import ChunkIds
 from rag_splitters.parameters.checks import check_has
+from rag_splitters.parent_child.records import Entry
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import repeated_metadata
-from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
+from rag_splitters.text.sources import (
+    copier,
+    copies_of,
+    copy_metadata,
+    offset_in_source,
+    users_keys,
+)
 
 
 def check_document(document: Any) -> None:
     """Raise a TypeError for anything that is not a document, such as a bare text."""
     expected = 'a LangChain Document, such as Document(page_content="...")'
     check_has(document, "page_content", expected)
+
+
+def to_entry(document: Document) -> Entry:
+    """Convert a document; the metadata is shared.
+
+    Raises TypeError for anything that is not a document.
+    """
+    check_document(document)
+    return Entry(document.page_content, document.metadata, document.id)
+
+
+def to_document(entry: Entry) -> Document:
+    """Convert an entry to a document that shares nothing with it."""
+    return Document(page_content=entry.text, metadata=copy_metadata(entry.metadata), id=entry.id)
 
 
 _new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from rag_splitters.calls import arun, in_both_forms, run
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.langchain.documents import to_document, to_entry
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
 from rag_splitters.parent_child.records import check_values
 
 
@@ -33,22 +33,25 @@ class DocumentStore(BaseStore[str, Document]):
 
     def __init__(self, rows: KeyValueStore) -> None:
         self.rows = rows
+        self._docstore = KeyValueDocstore(rows)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.rows!r})"
 
     async def _mget(self, keys: Sequence[str]) -> list[Document | None]:
         """Return the documents under the keys, in their order; None where there is none."""
-        values = await self.rows.read(keys)
-        return [None if value is None else _to_document(value) for value in values]
+        entries = await self._docstore.read(keys)
+        return [None if entry is None else to_document(entry) for entry in entries]
 
     async def _mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
         """Write all documents, or none if one of them cannot be written."""
-        await self.rows.write([_to_row(key, document) for key, document in key_value_pairs])
+        for key, document in key_value_pairs:
+            check_values(document.metadata, f"document {key!r}: metadata")
+        await self._docstore.write([(key, to_entry(document)) for key, document in key_value_pairs])
 
     async def _mdelete(self, keys: Sequence[str]) -> None:
         """Remove all the keys at once; missing ones are ignored."""
-        await self.rows.write([], keys)
+        await self._docstore.write([], keys)
 
     mget, amget = in_both_forms(_mget)
     mset, amset = in_both_forms(_mset)
@@ -66,12 +69,3 @@ class DocumentStore(BaseStore[str, Document]):
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
-
-
-def _to_row(key: str, document: Document) -> tuple[str, dict[str, Any]]:
-    check_values(document.metadata, f"document {key!r}: metadata")
-    return key, {"text": document.page_content, "metadata": document.metadata, "id": document.id}
-
-
-def _to_document(value: dict[str, Any]) -> Document:
-    return Document(page_content=value["text"], metadata=value["metadata"], id=value["id"])

@@ -31,17 +31,16 @@ from rag_splitters.langchain.adapters import (
     make_child_store,
     make_docstore,
     make_split,
-    to_document,
-    to_entry,
     to_result,
 )
+from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.langchain.splitters import AutoTextSplitter, RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -372,7 +371,7 @@ def parent_document_retriever(
             name = model_name or describe_model(model)
             vectorstore = _chroma(*shared.open_collection(client, name, reembed=reembed), model)
         if parents is None:
-            docstore = shared.open_docstore(SQLiteStore, InMemoryStore)
+            docstore = shared.open_docstore(InMemoryStore)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
             docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in, or it is wrapped

@@ -19,7 +19,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from typing_extensions import Unpack, override
 
-from rag_splitters.calls import arun, in_both_forms, run
+from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.adapters import (
     call_method,
@@ -37,7 +37,7 @@ from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_has, check_keywords
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -263,17 +263,11 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             for each in index_tools(self)
         ]
 
-    @override
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return run(self._find(query_bundle))
-
-    @override
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await arun(self._find(query_bundle))
-
-    async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
-        results = await self._search(*self._prepare(bundle, {}))
+    async def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        results = await self._search(*self._prepare(query_bundle, {}))
         return list(map(self._result, results))
+
+    _retrieve, _aretrieve = in_both_forms(_find)
 
     @override
     def _prepare(self, text: str | QueryBundle, options: Mapping[str, Any]) -> Prepared:
@@ -387,7 +381,7 @@ def parent_document_retriever(
             _, collection = shared.open_collection(client, name, reembed=reembed)
             vector_store = ChromaVectorStore(chroma_collection=collection)
         if docstore is None:
-            docstore = shared.open_docstore(SQLiteStore, SimpleKVStore)
+            docstore = shared.open_docstore(SimpleKVStore)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
             docstore=docstore,

@@ -19,6 +19,7 @@ from rag_splitters.parent_child.errors import (
     StoreError,
     explaining_full_disk,
 )
+from rag_splitters.parent_child.keyvalue import SQLiteStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import Count, SearchType
 from rag_splitters.parent_child.representations import RepresentationsField
@@ -115,11 +116,11 @@ class Shared:
         with explaining_full_disk(self.folder):
             return self._resources.enter_context(collection)
 
-    def open_docstore(self, in_folder: Callable[[Path], Any], in_memory: Callable[[], Any]) -> Any:
+    def open_docstore(self, in_memory: Callable[[], Any]) -> Any:
         """Open a docstore in the folder or, without a folder, in memory."""
         if self.folder is None:
             return in_memory()
-        docstore = in_folder(self.folder / "parents" / f"{self._collection}.sqlite")
+        docstore = SQLiteStore(self.folder / "parents" / f"{self._collection}.sqlite")
         self._resources.callback(docstore.close)
         return docstore
 

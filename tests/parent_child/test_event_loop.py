@@ -196,7 +196,7 @@ def test_what_runs_on_the_thread_is_noticed() -> None:
     with functions_on_this_thread() as functions:
         FRONT_ENDS[0].build(DOCUMENTS)
     assert "parent_child/drafts.py: _make_record" in functions
-    assert "langchain/adapters.py: to_document" in functions
+    assert "langchain/documents.py: to_document" in functions
 
 
 def test_another_vector_store_is_searched_off_the_loop_too() -> None:

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
 from rag_splitters.langchain import DocumentStore, PostgresStore, RedisStore
+from rag_splitters.parent_child.errors import DamagedRowsError
 from tests.parent_child.test_stores_keyvalue import KEYS, VALUES
 from tests.support.stores import OpenStore
 
@@ -46,6 +47,12 @@ class TestAsync(BaseStoreAsyncTests[Document]):
     @pytest.fixture
     def three_values(self) -> tuple[Document, Document, Document]:
         return THREE  # type: ignore[return-value]
+
+
+def test_a_row_that_is_no_document_is_named(store: DocumentStore) -> None:
+    store.rows.mset([("a", {"text": "no metadata"})])
+    with pytest.raises(DamagedRowsError, match="those of 'a'"):
+        store.mget(["a", "b"])
 
 
 DOCUMENTS = st.builds(
