@@ -223,17 +223,12 @@ async def _embed_changed(
 
 
 async def _write(stores: Stores, drafts: Sequence[Draft], revision: Revision | None) -> None:
-    docstore = stores.docstore
-    noted = [(each.old or Record(each.identity)).before(each.record).to_row() for each in drafts]
+    records = [(each.old or Record(each.identity)).before(each.record) for each in drafts]
     state = unsearchable_rows([(each.source, each.record.child_keys) for each in drafts])
-    await docstore.write([*noted, *state])
+    await stores.docstore.write([*(record.to_row() for record in records), *state])
     await stores.children.write(drafts, stores.current_turn)
     records = [draft.record.after(draft.old) for draft in drafts]
     removed = [parent for record in records for parent in record.other_parents]
-    if docstore.is_atomic:
-        records = [
-            replace(each, other_parents=()) if each.other_parents else each for each in records
-        ]
     documents = {draft.identity: draft.children for draft in drafts}
     rows = [row for draft in drafts for row in draft.parents_to_write()]
     await commit(stores, revision, documents, [*rows, *(r.to_row() for r in records)], removed)
@@ -284,7 +279,7 @@ async def reembed_documents(stores: Stores) -> None:
     await stores.in_turn(identity.id, note)
     stores.writer.identity = identity
     async for records in stores.read_all_records():
-        documents = await read_sources(stores, [each for each in records if each.digest])
+        documents = await read_sources(stores, records)
         check_refusals(await add(stores, documents, always=True), None)
     labels = {MODEL_LABEL: identity.model}
     await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
@@ -375,21 +370,22 @@ def has_metadata(metadata: Mapping[str, object], expected: Mapping[str, object] 
     return all(metadata.get(key, missing) == value for key, value in (expected or {}).items())
 
 
-async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]:
-    """Return the documents of complete records, as they are now; not those removed meanwhile.
+async def read_sources(stores: Stores, records: Sequence[Record | None]) -> list[Entry]:
+    """Return the documents of records, as they are now; not those without a version.
 
     Raises MissingParentsError if a part of a text is lost.
     """
-    documents = await stores.read_documents(records)
-    lost = [each for each, document in zip(records, documents, strict=True) if document is None]
+    present = [record for record in records if record is not None and record.digest]
+    documents = await stores.read_documents(present)
+    lost = [each for each, document in zip(present, documents, strict=True) if document is None]
     if lost:  # another process may be replacing or removing them
-        again = [each for each in await stores.read_records([r.identity for r in lost]) if each]
-        if unchanged := [repr(each.identity) for each in again if each in lost]:
+        again = await stores.read_records([record.identity for record in lost])
+        if unchanged := [repr(each.identity) for each in again if each and each in lost]:
             raise MissingParentsError(
                 f"the docstore has lost parts of the text of {', '.join(unchanged[:3])}: add the "
                 "documents again"
             )
-        documents += await read_sources(stores, [each for each in again if each.digest])
+        documents += await read_sources(stores, again)
     return [document for document in documents if document is not None]
 
 
@@ -399,8 +395,7 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     records = await stores.read_records(unique)
     chunk_ids = [each for each in unique if is_chunk_id(each)]
     parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))
-    present = [record for record in records if record is not None and record.digest]
-    documents = {each.id: each for each in await read_sources(stores, present)}
+    documents = {each.id: each for each in await read_sources(stores, records)}
     entries: list[Entry] = []
     for key in unique:
         parent = parents.get(key)

@@ -288,8 +288,6 @@ class KeyValueDocstore(Docstore):
         turn: the number of the turn to write in; None: whatever the store itself allows.
     """
 
-    is_atomic = True
-
     def __init__(self, store: KeyValueStore, turn: int | None = None) -> None:
         self._store = store
         self._fence = {} if turn is None else {_TURN: turn}

@@ -296,8 +296,12 @@ class Stores:
                 records += [] if record is None else [record]
         return records, damaged
 
-    async def read_all_records(self) -> AsyncIterator[list[Record]]:
-        """Return the records of all documents, some at a time."""
-        for keys in batched(await self.docstore.list_keys(RECORD_PREFIX), _RECORDS_PER_READ):
-            records = [Record.from_row(row) for row in await self.docstore.read(keys)]
+    async def read_all_records(
+        self, keys: Sequence[str] | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """Yield the records of all documents, or all that there are of these keys, in batches."""
+        if keys is None:
+            keys = await self.docstore.list_keys(RECORD_PREFIX)
+        for batch in batched(keys, _RECORDS_PER_READ):
+            records = [Record.from_row(row) for row in await self.docstore.read(batch)]
             yield [record for record in records if record is not None]

@@ -68,8 +68,6 @@ class Docstore(ABC):
     """Whether only this process can reach the rows."""
     is_json = True
     """Whether it keeps only what JSON can hold."""
-    is_atomic = False
-    """Whether what one call writes and removes takes effect all at once."""
 
     @abstractmethod
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
@@ -320,8 +318,8 @@ async def claim(docstore: Docstore) -> Turn | None:
 
     Raises DocstoreInUseError if another process has the turn, unless it is known to have ended.
     """
-    claimed = await _read_claim(docstore)
-    number = claimed.get("number", 0) + 1
+    last_claim = await _read_claim(docstore)
+    number = last_claim.get("number", 0) + 1
     holder = Process.current()
     await docstore.write([_claim_row(number, holder)])
     if await _read_claim(docstore) != {"number": number, "holder": asdict(holder)}:
@@ -331,12 +329,12 @@ async def claim(docstore: Docstore) -> Turn | None:
 
 async def _read_claim(docstore: Docstore) -> dict[str, Any]:
     (row,) = await docstore.read([CLAIM_KEY])
-    claimed = {} if row is None else row.metadata
-    if docstore.is_in_memory or not claimed.get("holder"):
-        return claimed
-    holder = Process(**claimed["holder"])
+    last_claim = {} if row is None else row.metadata
+    if docstore.is_in_memory or not last_claim.get("holder"):
+        return last_claim
+    holder = Process(**last_claim["holder"])
     if holder.has_ended():
-        return claimed
+        return last_claim
     raise DocstoreInUseError(
         f"{holder} is writing to this docstore, which allows one writing process at a time. Write "
         "from there, or wait until it has finished. If it no longer runs, which cannot be seen "

@@ -18,11 +18,9 @@ from rag_splitters.calls import call, in_both_forms
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.indexing import read_sources
 from rag_splitters.parent_child.records import (
-    RECORD_PREFIX,
     SOURCE_KEY,
     Entry,
     Record,
@@ -40,7 +38,6 @@ from rag_splitters.tools.answers import MIN_TOKENS, cut, first_line, fit, header
 from rag_splitters.tools.answers import quote as q
 from rag_splitters.tools.grep import Pattern
 
-_RECORDS_PER_READ = 64
 _MAX_LINES = 10_000  # of one grep
 _MAX_COMPARED = 10_000  # ids, to find those that are like an unknown one
 _WINDOW = 8  # characters for each token that expand shows
@@ -296,21 +293,18 @@ class _IndexTools:
 
     async def _read_some(self, stores: Stores, names: Sequence[str]) -> list[Entry]:
         """Return those of the documents with these ids that there are."""
-        records = [each for each in await stores.read_records(names) if each is not None]
-        return await read_sources(stores, [each for each in records if each.digest])
+        return await read_sources(stores, await stores.read_records(names))
 
     async def _records(
         self, stores: Stores, keys: Sequence[str] | None = None
     ) -> AsyncIterator[list[Record]]:
         """Yield the records with these keys, or all, that the retriever's filter lets through."""
         allowed = set(await stores.children.list_allowed()) if stores.children.has_filter else None
-        if keys is None:
-            keys = await stores.docstore.list_keys(RECORD_PREFIX)
-        for batch in batched(keys, _RECORDS_PER_READ):
-            records = map(Record.from_row, await stores.docstore.read(batch))
-            present = [each for each in records if each is not None and each.digest]
+        async for records in stores.read_all_records(keys):
             yield [
-                each for each in present if allowed is None or not allowed.isdisjoint(each.children)
+                record
+                for record in records
+                if record.digest and (allowed is None or not allowed.isdisjoint(record.children))
             ]
 
     async def _candidates(self, stores: Stores, words: str, document: str) -> AsyncIterator[Entry]:
