@@ -326,13 +326,13 @@ def _describe_matches(hits: Sequence[Hit]) -> dict[str, Any]:
     of one that stands in another parent, with the same text, also the parent's id.
     """
     best = hits[0]
-    added = {key: value for key, value in best.child.metadata.items() if key == SOURCE_KEY}
+    metadata = {key: value for key, value in best.child.metadata.items() if key == SOURCE_KEY}
     if best.score is not None:
-        added[SCORE_KEY] = float(best.score)
-    described = []
+        metadata[SCORE_KEY] = float(best.score)
+    matches = []
     for hit in hits[:_MAX_MATCHES]:
         keys = [*_MATCH_KEYS] + [hit.id_key] * (hit.parent != best.parent)
         place = {key: hit.child.metadata[key] for key in keys if key in hit.child.metadata}
         # Some stores return numbers of NumPy's, which JSON does not take.
-        described.append(place | {SCORE_KEY: None if hit.score is None else float(hit.score)})
-    return added | {MATCHES_KEY: json.dumps(described)}
+        matches.append(place | {SCORE_KEY: None if hit.score is None else float(hit.score)})
+    return metadata | {MATCHES_KEY: json.dumps(matches)}

@@ -1,8 +1,9 @@
 """In which order a query takes children: each lends its value to its neighbours in the document.
 
-A child is worth its own score above the worst of the search, or `LENT_SHARE` per step of a
-neighbour's, whichever is more, and half of its own score besides. Children are taken in that order
-until the budget is spent. So a short piece of evidence comes alone, and a long one comes whole.
+The value of a child is its own score above the worst of the search, or `LENT_SHARE` per step of a
+neighbour's, whichever is more, plus half of its own score. Children are taken in the order of their
+values until the budget is spent. So a short piece of evidence comes alone, and a long one comes
+whole.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ def lend(
     read_names: Callable[[list[int]], Mapping[int, str]],
     allowed: NDArray[np.bool_] | None = None,
 ) -> list[str]:
-    """Return the first children by what they are worth once the best have lent.
+    """Return the first children by their values once the best have lent.
 
     Parameters:
-        values: what each child is worth itself, by its id, the best first.
+        values: the value of each child by itself, by its id, the best first.
         number_of: the numbers of children; those of a document are numbered consecutively. A
             representation has the number of its piece: the better of them counts.
         follows: for each number, whether the one before it is of the same document.
@@ -58,12 +59,12 @@ def lend(
     candidates, places = np.unique(
         np.concatenate([numbers, neighbours[is_linked]]), return_inverse=True
     )
-    worth, ranks = np.zeros(len(candidates)), np.full(len(candidates), len(numbers))
-    np.maximum.at(worth, places, np.concatenate([own, lent[is_linked]]))
+    totals, ranks = np.zeros(len(candidates)), np.full(len(candidates), len(numbers))
+    np.maximum.at(totals, places, np.concatenate([own, lent[is_linked]]))
     own_places = places[: len(numbers)]
-    worth[own_places] += _OWN_WEIGHT * own
+    totals[own_places] += _OWN_WEIGHT * own
     ranks[own_places] = np.arange(len(numbers))
-    order = candidates[np.lexsort((candidates, ranks, -worth))[:limit]].tolist()
+    order = candidates[np.lexsort((candidates, ranks, -totals))[:limit]].tolist()
     names |= read_names([number for number in order if number not in names])
     return [names[number] for number in order if number in names]
 

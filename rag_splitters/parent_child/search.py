@@ -2,8 +2,8 @@
 
 1. `ranking` ranks children by vector and by keyword; a reranker may order the first of them anew.
 2. For parents and children, the ranked children are loaded until there are enough results.
-   For passages, children lend to their neighbours (`lending`), and are taken in the order of what
-   they are then worth until the budget is spent; those that touch are joined (`passages`).
+   For passages, children lend to their neighbours (`lending`), and are taken in the order of their
+   values until the budget is spent; those that touch are joined (`passages`).
 3. `building` loads children, parents and the text between parents, and makes results of them;
    `budget` shortens or leaves out those that do not fit.
 """
@@ -167,7 +167,7 @@ async def _find_passages(loader: Loader, ranking: Ranking) -> tuple[list[Passage
 async def _take_children(
     loader: Loader, ranking: Ranking, builder: PassageBuilder, characters: int
 ) -> None:
-    """Take children in the order of what they are worth, until the builder is full."""
+    """Take children in the order of their values, until the builder is full."""
     count = max(_MIN_READ, characters // _CHILD_SIZE)
     limit = 4 * count
     seen: set[str] = set()
