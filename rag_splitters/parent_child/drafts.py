@@ -200,7 +200,10 @@ def _make_draft(
         if parent_start is not None and span is not None:
             start = metadata["start_index"] - offset
             end = metadata["end_index"] - offset
-            metadata |= places_of(source.metadata, source.text, start, end)
+            low = parent_start - offset
+            whole = places_of(source.metadata, source.text, low, low + len(parent.text))
+            places = places_of(source.metadata, source.text, start, end)
+            metadata |= {k: v for k, v in places.items() if metadata.get(k, whole[k]) == whole[k]}
         headings, context = above(metadata)
         if not has_headings:
             _add_headings(metadata, headings)

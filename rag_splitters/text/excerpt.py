@@ -79,7 +79,9 @@ class Excerpt:
         return low, high
 
     def _is_copied(self, index: int) -> bool:
-        return is_copied(self.offsets, len(self.text), self.starts, self.ends, index)
+        """Whether a segment is as long as its part of the source, and so a copy of it."""
+        stop = len(self.text) if index + 1 == len(self.offsets) else self.offsets[index + 1]
+        return self.ends[index] - self.starts[index] == stop - self.offsets[index]
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
         """Convert spans of this text to spans of the source, with their own text if it differs."""
@@ -109,18 +111,6 @@ class Excerpt:
             {**entity, "start": self.start(entity["start"]), "end": self.end(entity["end"])}
             for entity in entities
         ]
-
-
-def is_copied(
-    offsets: Sequence[int],
-    length: int,
-    starts: Sequence[float],
-    ends: Sequence[float],
-    index: int,
-) -> bool:
-    """Whether a segment of a text is as long as its part of the source, and so a copy of it."""
-    stop = length if index + 1 == len(offsets) else offsets[index + 1]
-    return ends[index] - starts[index] == stop - offsets[index]
 
 
 class ExcerptWriter:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.checks import stored_number, whole_number
 from rag_splitters.span import Span
-from rag_splitters.text.excerpt import Excerpt, is_copied
+from rag_splitters.text.excerpt import Excerpt
 from rag_splitters.text.lines import LINE_BREAK
-from rag_splitters.text.pages import add_known_pages
+from rag_splitters.text.pages import page_breaks
 
 ORIGIN = "origin"
 """The metadata key. Its value is JSON: the text's `length`, and rows of (offset, first, last) for
@@ -93,7 +93,7 @@ class Reading:
 
     def with_places(self, spans: Iterable[Span]) -> list[Span]:
         """Add the times or cells of their text to spans."""
-        tables = {name: _Table(rows, len(self.text), False) for name, rows in self.rows.items()}
+        tables = {name: _Table(rows) for name, rows in self.rows.items()}
         return _with_places(spans, tables)
 
     def to_metadata(self) -> dict[str, Any]:
@@ -123,14 +123,14 @@ def has_origin(metadata: Mapping[str, Any] | None) -> bool:
 def add_places(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
     """Add their origin to spans, if the metadata of the text has it.
 
-    For pages between form feeds see `add_known_pages`, for lines `line_range`. Otherwise, the first
-    value of a span is the smallest one of its parts, and the last value is the largest.
+    Lines are counted from `line_start`, and pages between form feeds from `page_start`, if the last
+    number agrees with the text. Of anything else, the first value of a span is the smallest one of
+    its parts, and the last value is the largest. Spans that have pages keep them.
 
     >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
     >>> add_places([Span(0, 11)], "Hello. Bye.", metadata)[0].to_metadata()
     {'start_time': 1.5, 'end_time': 5.0}
     """
-    spans = add_known_pages(spans, text, metadata)
     tables = _tables_in(metadata, text)
     return _with_places(spans, tables) if tables else spans
 
@@ -191,7 +191,7 @@ def line_breaks(text: str) -> list[int]:
     return [match.end() for match in LINE_BREAK.finditer(text)]
 
 
-def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Span]:
+def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table | Excerpt]) -> list[Span]:
     results = []
     for span in spans:
         details: dict[str, Any] = {}
@@ -208,12 +208,11 @@ def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Sp
 
 
 class _Table:
-    """The rows of one kind of value; positions advance inside a row of equal length."""
+    """The rows of one kind of value."""
 
-    def __init__(self, rows: Sequence[Row], length: int, is_position: bool) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         self._offsets = [row[0] for row in rows]
         self._lows, self._highs = [row[1] for row in rows], [row[2] for row in rows]
-        self._length, self._is_position = length, is_position
 
     def bounds(self, start: int, end: int) -> tuple[float, float] | None:
         """Return the smallest and largest value between two offsets; None before the first row."""
@@ -221,50 +220,49 @@ class _Table:
         last = bisect_left(self._offsets, end)
         if first >= last:
             return None
-        lows, highs = self._lows[first:last], self._highs[first:last]
-        if self._is_position:
-            if self._is_copied(first):
-                lows[0] += start - self._offsets[first]
-            if self._is_copied(last - 1):
-                highs[-1] = self._lows[last - 1] + end - self._offsets[last - 1]
-        return min(lows), max(highs)
-
-    def _is_copied(self, index: int) -> bool:
-        return is_copied(self._offsets, self._length, self._lows, self._highs, index)
+        return min(self._lows[first:last]), max(self._highs[first:last])
 
 
-def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table]:
+def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table | Excerpt]:
     """Return the values in the metadata of a text, as far as they agree with the text."""
-    tables: dict[str, _Table] = {}
+    tables: dict[str, _Table | Excerpt] = {}
     if has_origin(metadata):
-        tables.update(_tables(metadata[ORIGIN], len(text)))
-    first, last = (metadata.get(key) for key in _KEYS["line"])
-    if type(first) is type(last) is int and last - first == len(line_breaks(text)):
-        tables["line"] = _line_table(text, first)
+        tables.update(_tables(metadata[ORIGIN], text))
+    for name, breaks in (("page", _form_feeds), ("line", line_breaks)):
+        first, last = (stored_number(metadata.get(key)) for key in _KEYS[name])
+        if first is not None and last is not None and last - first == len(breaks(text)):
+            tables[name] = _counted(text, breaks, first)
     return tables
 
 
 @lru_cache(maxsize=4)
-def _line_table(text: str, first: int) -> _Table:
-    """Return the lines of a text, the first of which has a number. Parents ask one by one."""
-    starts = enumerate([0, *line_breaks(text)], first)
-    return _Table([(at, line, line) for line, at in starts], len(text), False)
+def _form_feeds(text: str) -> list[int]:
+    return page_breaks(text, "\f")
+
+
+@lru_cache(maxsize=4)
+def _counted(text: str, breaks: Callable[[str], list[int]], first: int) -> _Table:
+    """Return the lines or pages of a text, counted from a number. Parents ask one by one."""
+    return _Table([(at, number, number) for number, at in enumerate([0, *breaks(text)], first)])
 
 
 @lru_cache(maxsize=8)
-def _tables(value: str, length: int) -> Mapping[str, _Table]:
+def _tables(value: str, text: str) -> Mapping[str, _Table | Excerpt]:
     try:
         content = json.loads(value)
     except (ValueError, RecursionError):
         return {}
-    if content.get("length") != length:
+    if content.get("length") != len(text):
         return {}
-    tables: dict[str, _Table] = {}
-    for name in _KEYS.keys() & content.keys():
-        if not _is_table(content[name]):
+    tables: dict[str, _Table | Excerpt] = {}
+    for name in _KEYS:
+        if name not in content:
+            continue
+        rows = content[name]
+        if not _is_table(rows) or (name == "file" and rows[0][0] != 0):
             return {}
-        tables[name] = _Table(content[name], length, name == "file")
-    return {name: tables[name] for name in _KEYS if name in tables}
+        tables[name] = Excerpt(text, *zip(*rows, strict=True)) if name == "file" else _Table(rows)
+    return tables
 
 
 def _is_table(rows: Any) -> bool:

@@ -61,23 +61,6 @@ def with_own_pages(spans: list[Span], source: Source, page_break: str | None) ->
     return with_pages(spans, page_breaks(source.text, page_break), first_page(source.metadata))
 
 
-def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
-    """Add their pages to spans, if the metadata has the pages of the text.
-
-    It has if `page_start` and `page_end` are page numbers and the number of form feeds in the text
-    agrees with them, as in the text of a PDF from `read_bytes`. Otherwise the spans stay unchanged,
-    and so do spans that already have pages.
-
-    >>> add_known_pages([Span(4, 7)], "one\\ftwo", {"page_start": 8, "page_end": 9})[0].pages
-    (9, 9)
-    """
-    first, last = (stored_number(metadata.get(key)) for key in ("page_start", "page_end"))
-    if first is None or last is None or text.count("\f") != last - first:
-        return spans
-    pages = with_pages(spans, page_breaks(text, "\f"), first)
-    return [span if span.pages else paged for span, paged in zip(spans, pages, strict=True)]
-
-
 def first_page(metadata: Mapping[str, Any]) -> int:
     """Return the number of a document's first page in the metadata of its loader, or 1."""
     number = known_page(metadata)

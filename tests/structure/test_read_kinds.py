@@ -25,6 +25,7 @@ from rag_splitters.cli import app
 from rag_splitters.langchain import (
     AutoTextSplitter,
     FileLoader,
+    PageTextSplitter,
     RecursiveTextSplitter,
     SentenceTextSplitter,
     parent_document_retriever,
@@ -119,7 +120,8 @@ def test_places_of_another_text_are_ignored() -> None:
 @pytest.mark.parametrize(
     "value",
     ['{"length":', '{"length": 6, "time": 1}', '{"length": 6, "time": [[0, "a", 1]]}',
-     '{"length": 6, "time": [[5, 1, 1], [0, 1, 1]]}', '{"length": 6, "file": []}', 7],
+     '{"length": 6, "time": [[5, 1, 1], [0, 1, 1]]}', '{"length": 6, "file": []}',
+     '{"length": 6, "file": [[1, 5, 10]]}', 7],
 )  # fmt: skip
 def test_places_that_are_damaged_are_ignored(value: Any) -> None:
     (chunk,) = SentenceChunker().chunk("Hello.", metadata={"origin": value})
@@ -140,6 +142,18 @@ def test_results_of_parent_child_retrieval_know_their_times(retrieve: Any, tmp_p
     expected = {"parents": (3.0, 4.5), "children": (3.0, 3.5), "passages": (1.0, 4.5)}
     assert times == expected[retrieve]
     assert "origin" not in result.metadata
+
+
+def test_pages_that_a_splitter_counts_itself_stay() -> None:
+    """A document of one page, by its loader, may have several by a pattern."""
+    document = Document(
+        "Tea is hot.\n---\nMilk is cold.", metadata={"page_start": 1, "page_end": 1}
+    )
+    retriever = parent_document_retriever(
+        [document], child_splitter=PageTextSplitter(page_break="---\n"), retrieve="children"
+    )
+    (result,) = retriever.invoke("cold milk", k=1)
+    assert (result.metadata["page_start"], result.metadata["page_end"]) == (2, 2)
 
 
 # Notebooks

@@ -145,6 +145,16 @@ def test_search_labels_passages_with_lines_and_the_arguments_of_expand(ask: Ask)
     assert TEA[min(end, start + 20) :].strip()[:20] in more
 
 
+def test_passages_of_a_pdf_are_labelled_with_their_pages() -> None:
+    pages = "\f".join(["Tea is hot. " * 40, "Milk is cold. " * 40, "Sugar is sweet. " * 40])
+    own = {"source": "drinks.pdf", "page_start": 1, "page_end": 3}
+    with langchain.parent_document_retriever([Document(pages, id="drinks", metadata=own)]) as index:
+        ask = {tool.name: tool.function for tool in index_tools(index)}
+        place = pages.index("Milk") + 280
+        answer = ask["expand"]("drinks", place, place + 10, 200)
+    assert answer.startswith("drinks.pdf, p. 2"), answer
+
+
 def test_expand_shows_whole_sentences_around_a_passage(ask: Ask) -> None:
     place = {"document": "notes/long.txt", "start": 6400, "end": 6431}
     _, before, _, after, more = ask("expand", **place, max_tokens=300).splitlines()
