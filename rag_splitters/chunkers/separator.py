@@ -109,7 +109,8 @@ class SeparatorChunker(SizedChunker):
         return [span.moved(begin) for span in self._pieces(text[begin:])]
 
     def _pieces(self, text: str) -> list[Span]:
-        gaps = separator_gaps(text, self.separators, self.is_regex, self.keep_separator)
+        keep, strip = self.keep_separator, self.strip_whitespace
+        gaps = separator_gaps(text, self.separators, self.is_regex, keep, strip)
         edges = [(0, 0), *gaps, (len(text), len(text))]
         parts = [(start, end) for (_, start), (end, _) in pairwise(edges)]
         if self.strip_whitespace:

@@ -315,7 +315,7 @@ def _is_plain(text: str, cut: int) -> bool:
     elif ended[-1] not in ".!?":
         return False
     words = ended[:-1].rsplit(None, 1)
-    word = words[-1].rstrip(_QUICK_CLOSERS) if words else ""
+    word = words[1].rstrip(_QUICK_CLOSERS) if len(words) > 1 else ""  # else it may begin before
     return word.islower() and word.isalpha() and len(word) > 1 and word not in _NEVER_PLAIN
 
 

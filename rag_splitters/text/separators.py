@@ -90,17 +90,13 @@ def separators(
 
 
 def separator_gaps(
-    text: str,
-    group: Sequence[str],
-    is_regex: bool = False,
-    keep: KeepSeparator = "auto",
-    strip: bool = True,
+    text: str, group: Sequence[str], is_regex: bool, keep: KeepSeparator, strip: bool
 ) -> list[tuple[int, int]]:
     """Return the gaps between pieces: the end of one, and the start of the next.
 
     Separators that are dropped and have only white space between them make one gap.
 
-    >>> separator_gaps("a;b; ;c", [";"], keep="none")
+    >>> separator_gaps("a;b; ;c", [";"], False, "none", False)
     [(1, 2), (3, 6)]
     """
     gaps: list[tuple[int, int]] = []
@@ -155,7 +151,7 @@ def pieces(
     if keep not in ("none", False):
         levels = [separators(text, group, is_regex, keep, strip) for group in groups]
         return Structure(text, [*levels, *finer], keep_with_next=None)
-    gaps = [separator_gaps(text, group, is_regex, keep) for group in groups]
+    gaps = [separator_gaps(text, group, is_regex, keep, strip) for group in groups]
     starts = {end: start for each in reversed(gaps) for end, start in each}
 
     def resume(cut: int) -> int:

@@ -71,6 +71,14 @@ def test_each_pattern_has_its_own_flags_and_groups(
     assert texts(RecursiveChunker(**options, chunk_size=4, keep_separator="none"), "a;bENDc")
 
 
+@pytest.mark.parametrize("chunk_size", [None, 5])
+def test_line_breaks_begin_the_piece_after_them(chunk_size: int | None) -> None:
+    chunker = SeparatorChunker(
+        separators=["\n\n"], keep_separator="auto", chunk_size=chunk_size, chunk_overlap=0
+    )
+    assert texts(chunker, "one\n\ntwo") == ["one", "\n\ntwo"]
+
+
 class CountingText(str):
     """A text that counts the characters that `find` and `rfind` read in vain."""
 

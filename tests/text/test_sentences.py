@@ -82,6 +82,7 @@ CASES = {
     "list_lettered": "a) first\n|b) second\n|(iv) The fourth.\n|A. The fifth",
     "list_lettered_stops": "rights:\n |i. a copy;\n|ii. moral rights; and\n|iii. the rest. |End.",
     "no_lettered_item": "He sued Roe\nv. Wade in it, by\ni. e. the law. |Then he left.",
+    "run_in_heading_long": "5. Submission of Contributions. Unless you say so, it is. |Next.",
     "run_in_heading": "2. Waiver. To it.\n|3. Grant of Patent License. Subject to it. |Next.",
     "list_inline": 'Make lists "1. One 2. Two" here. |Or so: 1. The first.',
     "list_inline_stops": "1. One. |2. The second. |3. Three.",
