@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from rag_splitters.text.boundaries import trim_space
+from rag_splitters.text.boundaries import line_start, trim_space
 from rag_splitters.text.lines import (
     HEADING_NUMBER,
-    KEYWORD_INITIALS,
     VISIBLE,
     is_bullet,
     is_item,
@@ -39,7 +38,6 @@ _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", 
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _RULES = ("underline", "rule")
-_NUMBER_STARTS = KEYWORD_INITIALS | frozenset("IVXLC")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _FORMULA = re.compile(
@@ -50,13 +48,9 @@ _NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
-_LEAD_ENDS = _COLON_ENDS | frozenset(">/")
-_NO_LEADS = ("text", "item", "fence")
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
-_NO_MARKS = f"{_QUOTES}§"
-_SPEECH = '"“„«'
 _STOP_CHARACTERS = frozenset(_STOPS)
 _SENTENCE_ENDS = _STOP_CHARACTERS - {","}
 _ANSWERS = (
@@ -101,8 +95,6 @@ def _leads_start(text: str, low: int, cut: int) -> int:
     """Return the start of the leads right before `cut`, or `cut`."""
     if text[cut - 1] == " " and not text[cut - 2].isspace():
         return cut
-    if text[cut - 1] == "\n" and cut - 2 > low and _ends_sentence(text, low, cut):
-        return cut
     behind = cut  # a cut may be before or after white space
     if text[cut : cut + 1].isspace():
         visible = VISIBLE.search(text, cut, cut + _REACH)
@@ -122,30 +114,6 @@ def _leads_start(text: str, low: int, cut: int) -> int:
         if start <= low:
             return low if is_strong else cut
     return cut
-
-
-def _ends_sentence(text: str, low: int, cut: int) -> bool:
-    """Whether the usual end of a line or paragraph precedes the line feed before `cut`.
-
-    It is the end of a sentence, in a line that begins with a word that is no number.
-    """
-    is_last = text[cut - 2] == "\n"
-    end = cut - 2 if is_last else cut - 1
-    last, following = text[end - 1], text[cut : cut + 1]
-    if last not in _SENTENCE_ENDS or not (is_last or following.isalnum()):
-        return False
-    if last in "?？" and not following.isalpha():
-        return False  # perhaps a question with its options
-    nearest = cut - _LONG_LINE if cut - _LONG_LINE > low else low
-    line = text.rfind("\n", nearest, end) + 1 or nearest
-    if line == cut - _LONG_LINE:
-        return is_last
-    while text[line].isspace():
-        line += 1
-    first = text[line]
-    if first.isalpha():
-        return first not in _NUMBER_STARTS or not HEADING_NUMBER.match(text, line, cut)
-    return is_last and first in _SPEECH and text[line + 1].isalpha()
 
 
 def _question_start(text: str, low: int, cut: int) -> int:
@@ -211,21 +179,13 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     may_lead = last in "?？" or (last == "," and is_last)
     if may_lead and not text[cut].isalpha() and is_item(_line_at(text, cut)):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
-    if is_last and content[0].islower() and not has_mark and last not in _LEAD_ENDS:
-        return -1, "title"  # the usual end of a paragraph of code, or of a wrapped one
-    is_usual = last in _STOP_CHARACTERS and not has_mark and (is_last or text[cut].isalnum())
-    if is_usual and not leads_in and not HEADING_NUMBER.match(content):
-        return -1, "title"  # the usual end of a line
-    line = text[start if start > low else start - _indent_before(text, start) : end]
+    line = text[start if start > low else line_start(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
     if kind == "fence" and _is_underline(text, low, start, line.strip()):
         kind = "underline"
     if is_last and content[0] in ".:" and (directive := _directive_start(text, low, start)) >= 0:
         has_content = _indent(_line_at(text, cut)) > _indent(_line_at(text, directive))
         return (directive, "lead") if has_content else (-1, "title")
-    is_marked = has_mark and content[0] not in _NO_MARKS
-    if is_last and is_marked and kind in _NO_LEADS and last not in _LEAD_ENDS:
-        return -1, "title"  # the usual end of a list or a fence
     if kind in ("heading", "label", "anchor"):
         is_star = kind == "heading" and content[0] == "*"  # of Org, or an item of a wiki
         return (-1 if is_star and not _begins_paragraph(text, low, start) else start), "lead"
@@ -297,7 +257,7 @@ def _comment_start(text: str, low: int, start: int, end: int) -> int:
     """Return the start of the lines of a comment whose last line is given; -1 if too long."""
     if text.endswith("*/", start, end):
         opening = text.rfind("/*", max(low, end - _REACH), end)
-        return -1 if opening < 0 else opening - _indent_before(text, opening)
+        return -1 if opening < 0 else line_start(text, opening)
     first = max(low, end - _REACH)
     while start > first:
         above = text.rfind("\n", first, start - 1) + 1 or first
@@ -415,12 +375,6 @@ def _line_at(text: str, position: int) -> str:
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position, position + 300)
     return text[start : end if end >= 0 else position + 300].rstrip()
-
-
-def _indent_before(text: str, start: int) -> int:
-    """Return the length of the indentation before an offset; 0 after other text."""
-    line = text[max(0, start - _LONG_LINE) : start].rpartition("\n")[2]
-    return 0 if line.strip() else len(line)
 
 
 def _indent(line: str) -> int:

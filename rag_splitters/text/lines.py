@@ -97,7 +97,7 @@ _NO_TITLE = re.compile(
 )
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
-KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
+_KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 LONGEST_MARK = 60  # characters of the mark of an item, with its indentation
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
 _OPEN_TAG = r"<(?:[A-Za-z]|!DOCTYPE|!doctype|\?xml)[^<>]*(?<!/)>\s*"
@@ -204,7 +204,7 @@ def keyword_heading(line: str, after: str) -> int:
     """
     if line[:1] == "第" and line[-1] not in "。，；：、！？" and (chinese := _CHINESE.match(line)):
         return _CHINESE_LEVELS[chinese[1]]
-    if line[:1] not in KEYWORD_INITIALS or (match := _KEYWORD_HEADING.match(line)) is None:
+    if line[:1] not in _KEYWORD_INITIALS or (match := _KEYWORD_HEADING.match(line)) is None:
         return 0
     rest = line[match.end() :]
     words = rest.lstrip(" \t.:)–—-")

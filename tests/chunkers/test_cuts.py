@@ -24,6 +24,10 @@ from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 BEFORE = "It ends here.\n\n"
 LEADS = {
+    "heading with a keyword and a full stop": "Article IV.\n\n|Pour the tea.",
+    "heading with a number and a full stop": "Chapter 3.\n\n|Pour the tea.",
+    "long heading with a full stop": f"## {'It is a long heading. ' * 6}\n\n|Pour the tea.",
+    "sentence in bold before a formula": "**Tea** is given by\n\n|$$\nt\n$$",
     "heading": "## Care\n\n|Rinse it once a month.",
     "underlined with tildes": "Care\n~~~~\n\n|Rinse it once a month.",
     "underlined with accents": "Care of it\n````````\n\n|Rinse it once a month.",

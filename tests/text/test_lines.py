@@ -31,7 +31,7 @@ from rag_splitters import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
-from rag_splitters.text import leads, sentences
+from rag_splitters.text import sentences
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import NO_MARK, is_bullet, is_item, line_kind
 
@@ -271,18 +271,6 @@ def test_numbered_line_between_lines_may_be_a_heading(
     text = f"They drank it at noon.\n{line}\n{following}\nThe others slept."
     cut = text.index(following)
     assert lead_start(text, 0, cut) == (text.index(line) if is_lead else cut)
-
-
-def test_usual_ends_of_wrapped_lines_are_not_read_as_leads(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ["Tea is hot, and nobody drinks it before it is cold enough for that."] * 8
-    text = "\n\n".join(["\n".join(lines)] * 6)
-    read: list[int] = []
-    lead_line = leads._lead_line
-    monkeypatch.setattr(
-        leads, "_lead_line", lambda *args: read.append(args[-1]) or lead_line(*args)
-    )
-    assert len(RecursiveChunker(chunk_size=300).spans(text)) > 10
-    assert not read
 
 
 def test_wrapped_line_breaks_are_not_checked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
