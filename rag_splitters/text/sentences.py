@@ -63,19 +63,8 @@ _RUN_IN_HEADING = re.compile(
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
-_QUICK_ENDS = '.?!")”’'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
-_MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
-# What certainly ends no sentence: the full stop in 3.14 or a._b, and a line break before a word in
-# lower case, inside a paragraph or code (but not behind a heading).
-_INSIDE = (
-    r"(?:(?<=[.!?])[\"')\]}*_`]{0,4}[a-z\d]"
-    r"|(?<=\n)(?:(?<=[a-zA-Z\d,;:(\[{+|/<>&%@^~$\\-]\n)|(?<=[a-zA-Z\d(][)\"'}]\n))"
-    r"[ \t]*[a-z]+(?![a-z.)]))"
-)
-_IS_INSIDE = re.compile(f".{_INSIDE}", re.DOTALL)
-_OUTSIDE = re.compile(f"{_MARK.pattern}(?!{_INSIDE})")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -136,33 +125,10 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
         return -1
     begin = low - _MARGIN if low > _MARGIN else 0
     end, size = high, _FIRST_BLOCK
-    for _ in range(4):  # most often the last mark or the one before it
-        start = end - size if end - size > begin else begin
-        marks = _marks(text, start, end)
-        mark = text.rfind(".", start, end)
-        seen = end + _REACH  # what follows a mark decides whether it ends a sentence
-        while later := marks.search(text, mark + 1 if mark >= 0 else start, seen):
-            if later.start() >= end:
-                break
-            mark = later.start()
-        if mark < 0:
-            end, size = start, size * 2
-            continue
-        end, cut = mark, mark + 2
-        is_usual = text[mark] in ".?!" and text[mark + 1] in " \n"
-        if not is_usual or not text[cut : cut + 1].isupper():
-            if _is_inside(text, mark):
-                continue
-            match = _CANDIDATE.match(text, mark, high + _MARGIN)
-            cut = match.end() if match else -1
-        if low < cut <= high and _is_break(text, cut):
-            return cut
     while end > begin:
         start = max(begin, end - size)
         for match in reversed(list(_CANDIDATE.finditer(text, start, end))):
             cut = match.end()
-            if _is_inside(text, match.start()):
-                continue
             if cut > end - _REACH:  # the block's end may have cut this match short
                 cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
             if low < cut <= high and _is_break(text, cut):
@@ -183,11 +149,6 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     >>> first_sentence_start("One is here. Two is here. Three.", 5, 32)
     13
     """
-    before = text[low - _REACH : low] if low >= _REACH else ""
-    if before[-1:].isalnum() or (before[-1:] == " " and before[-2].isalnum()):
-        mark = _marks(text, low, high).search(text, low, high + _REACH)  # most often, there is none
-        if (mark is None or mark.start() >= high - 1) and "[" not in before:
-            return -1
     gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
         first = VISIBLE.search(text, low, high)
@@ -195,25 +156,11 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     last, begin = text[gap - 1], gap
     if last in _RUN or last == "-" or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
         begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
-    stop = high - 1  # a sentence that the last marks end begins at `high` or behind it
-    while stop > begin and text[stop] in _QUICK_ENDS:
-        stop -= 1
-    cut, marks = begin, _marks(text, begin, high)
-    for mark in marks.finditer(text, begin, high + _MARGIN):
-        at = mark.start()
-        if at > stop:
+    for match in _CANDIDATE.finditer(text, begin, high + _MARGIN):
+        cut = match.end()
+        if cut >= high:
             return -1
-        if at < cut:  # in the run of marks that was read last
-            continue
-        is_usual = text[at] in ".?!" and text[at + 1 : at + 2] in (" ", "\n")
-        if is_usual and text[at + 2 : at + 3].isupper():
-            cut = at + 2
-        elif marks is _MARK and _is_inside(text, at):
-            continue
-        else:
-            match = _CANDIDATE.match(text, at, high + _MARGIN)
-            cut = match.end() if match else at + 1
-        if low <= cut < high and _is_break(text, cut):
+        if low <= cut and _is_break(text, cut):
             return cut
     return -1
 
@@ -245,22 +192,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
 
 
-def _marks(text: str, start: int, end: int) -> re.Pattern[str]:
-    """Return the pattern of the marks in a part of a text that may end a sentence.
-
-    It leaves out what certainly ends none, unless a heading may end at the next line break.
-    """
-    has_heading = text.find("#", start - _CONTEXT if start > _CONTEXT else 0, end) >= 0
-    return _MARK if has_heading else _OUTSIDE
-
-
-def _is_inside(text: str, mark: int) -> bool:
-    """Whether a mark certainly ends no sentence; the line break after a heading may end one."""
-    if _IS_INSIDE.match(text, mark) is None:
-        return False
-    return text[mark] != "\n" or text[text.rfind("\n", 0, mark) + 1 : mark].lstrip()[:1] != "#"
-
-
 def _is_break(text: str, cut: int) -> bool:
     """Whether a sentence other than the first begins at `cut`, where a candidate ends."""
     if cut >= len(text):
@@ -274,8 +205,6 @@ def _is_break(text: str, cut: int) -> bool:
     if first == "(" and _REFERENCE.match(text, cut):
         return False
     if text[cut - 1] in ".!?" and not first.isupper():
-        return False
-    if text[cut - 2 : cut] in (". ", "! ", "? ") and _plainly_goes_on(text, cut, first):
         return False
     size = _CONTEXT
     while (before := text[max(0, cut - size) : cut]).isspace() and size < cut:
@@ -317,17 +246,6 @@ def _is_plain(text: str, cut: int) -> bool:
     words = ended[:-1].rsplit(None, 1)
     word = words[1].rstrip(_QUICK_CLOSERS) if len(words) > 1 else ""  # else it may begin before
     return word.islower() and word.isalpha() and len(word) > 1 and word not in _NEVER_PLAIN
-
-
-def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
-    """Whether it is certainly no break: a small word, or the number of the word before the mark."""
-    if first in _NEVER_FIRST:
-        return True
-    if first.isdecimal():
-        words = text[max(0, cut - 9) : cut - 2].rsplit(None, 1)
-        return bool(words) and _GOES_ON_WITH.get(words[-1].lower()) in ("number", "anything")
-    word = _FIRST_WORD.match(text, cut) if "a" <= first <= "z" else None
-    return word is not None and word[1].islower() and word[1] not in _PRONOUNS
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:

@@ -31,7 +31,6 @@ from rag_splitters import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
-from rag_splitters.text import sentences
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import NO_MARK, is_bullet, is_item, line_kind
 
@@ -271,18 +270,6 @@ def test_numbered_line_between_lines_may_be_a_heading(
     text = f"They drank it at noon.\n{line}\n{following}\nThe others slept."
     cut = text.index(following)
     assert lead_start(text, 0, cut) == (text.index(line) if is_lead else cut)
-
-
-def test_wrapped_line_breaks_are_not_checked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "and so they went on and on and on, from one house to the other one,\n"
-    text = f"It was noon. They began, {line * 20}"
-    checked: list[int] = []
-    is_inside = sentences._is_inside
-    monkeypatch.setattr(
-        sentences, "_is_inside", lambda *args: checked.append(args[-1]) or is_inside(*args)
-    )
-    assert sentences.last_sentence_cut(text, 0, len(text)) == text.index("They")
-    assert len(checked) <= 2
 
 
 @pytest.mark.parametrize("line", ["Tea", "  tea is", "TEA, hot", "xviixviii) x"])

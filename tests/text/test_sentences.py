@@ -165,6 +165,10 @@ def test_last_sentence_cut_agrees_with_sentence_cuts(text: str, times: int) -> N
     assert_consistent(text * times)
 
 
+def test_window_knows_a_heading_after_a_carriage_return() -> None:
+    assert_consistent("He left\r# Title\nit is")
+
+
 @pytest.mark.parametrize("gap", [" " * 1000, "\n" * 1000, "\r\n" * 500, " " * 500 + "\n"])
 def test_sentence_cuts_after_a_long_gap(gap: str) -> None:
     text = f"{gap}One.{gap}Two."
