@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from rag_splitters.text.boundaries import (
     boundary_after,
     boundary_before,
-    last_word,
     next_word,
     skip_space,
     trim_space,
 )
 from rag_splitters.text.lines import SPACE
 from rag_splitters.text.measures import Measure
-from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
+from rag_splitters.text.sentences import first_sentence_start
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.wrapping import next_clause, next_line
@@ -26,18 +25,12 @@ Overlap: TypeAlias = Callable[[int, int, int], int]
 which the next chunk may begin; or -1."""
 
 
-class Starts(NamedTuple):
-    """The places at which an overlap may begin: sentences, words or grapheme clusters.
+Starts: TypeAlias = Callable[[int, int, int], int]
+"""(start, low, end) -> the first place from `low` on, before `end`, at which an overlap may begin
+in a chunk that begins at `start`; or -1."""
 
-    Parameters:
-        first: (start, low, end) -> the first place from `low` on, before `end`, in a chunk that
-            begins at `start`; or -1.
-        last: (start, low, high) -> the last place from `low` on, before `high`, in a chunk that
-            begins at `start`; or -1.
-    """
-
-    first: Callable[[int, int, int], int]
-    last: Callable[[int, int, int], int]
+_SURPLUS = 2
+"""Units by which a tokenizer may measure a part longer than the whole: an earlier start may fit."""
 
 
 def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
@@ -67,61 +60,49 @@ def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
     """Leave out the places inside what is unbreakable."""
 
     def first(start: int, low: int, end: int) -> int:
-        place = kind.first(start, low, end)
+        place = kind(start, low, end)
         while place >= 0 and (outside := end_of(place)) != place:
-            place = kind.first(start, outside, end) if outside < end else -1
+            place = kind(start, outside, end) if outside < end else -1
         return place
 
-    def last(start: int, low: int, high: int) -> int:
-        place = kind.last(start, low, high)
-        while place >= 0 and end_of(place) != place:
-            place = kind.last(start, low, place)
-        return place
-
-    return Starts(first, last)
+    return first
 
 
-def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
+def longest_overlap(
+    measure: Measure, size: int, kinds: Sequence[Starts], surplus: int = _SURPLUS
+) -> Overlap:
     """Return the longest overlap of at most `size` units, preferably of the first kinds.
 
     Parameters:
         measure: the text's measure.
         size: maximum size of an overlap.
         kinds: the places at which it may begin; the first kind with a place that fits is used.
+        surplus: how much too big a start may seem from which to look, unless lengths are monotone.
     """
 
     earliest, is_monotone = measure.earliest, measure.is_monotone
-    finders = [(kind.first, kind) for kind in kinds]
+    reach = size if is_monotone else size + surplus
 
     def next_start(start: int, end: int, low: int) -> int:
         low = low if low > start else start
-        position = earliest(end, size)
+        position = earliest(end, reach)
         position = position if position > low else low
-        for first, kind in finders:
+        for first in kinds:
             place = first(start, position, end)
-            if not is_monotone:
-                place = _longer(kind, place, start, end, low, position)
+            while place >= 0 and not is_monotone and not measure.fits(place, end, size):
+                place = first(start, place + 1, end)
             if place >= 0:
                 return place
         return -1
-
-    def _longer(kind: Starts, place: int, start: int, end: int, low: int, position: int) -> int:
-        """Correct a place for a measure that may find a part longer than the whole."""
-        while place >= 0 and not measure.fits(place, end, size):
-            place = kind.first(start, place + 1, end)
-        before = kind.last(start, low, position)
-        while before >= 0 and measure.fits(before, end, size):
-            place, before = before, kind.last(start, low, before)
-        return place
 
     return next_start
 
 
 def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
     """Return the beginnings of sentences, by our own rules or from sorted offsets."""
-    visible = len(text) - len(text.lstrip())
-    is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
     if cuts is not None:
+        visible = len(text) - len(text.lstrip())
+        is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
         return _sentences_at(text, [visible, *cuts] if is_whole else cuts)
 
     def first(start: int, low: int, end: int) -> int:
@@ -132,13 +113,7 @@ def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
             place = first_sentence_start(text, place + 1, end)
         return place
 
-    def last(start: int, low: int, high: int) -> int:
-        place = last_sentence_cut(text, low - 1, high - 1)
-        while place >= 0 and boundary_before(text, place) != place:
-            place = last_sentence_cut(text, low - 1, place - 1)
-        return visible if place < 0 and is_whole and low <= visible < high else place
-
-    return Starts(first, last)
+    return first
 
 
 def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
@@ -151,11 +126,7 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
                 return place
         return -1
 
-    def last(start: int, low: int, high: int) -> int:
-        index = bisect_left(cuts, high) - 1
-        return skip_space(text, cuts[index]) if index >= 0 and cuts[index] >= low else -1
-
-    return Starts(first, last)
+    return first
 
 
 def line_starts(text: str) -> Starts:
@@ -164,7 +135,7 @@ def line_starts(text: str) -> Starts:
     A chunk that fits into the overlap is repeated as a whole.
 
     >>> text = "x = 1, 2\\ny = 3, 4"
-    >>> text[line_starts(text).first(0, 4, len(text)) :]
+    >>> text[line_starts(text)(0, 4, len(text)) :]
     'y = 3, 4'
     """
     return _starts_at(text, next_line)
@@ -174,7 +145,7 @@ def clause_starts(text: str) -> Starts:
     """Return the beginnings of clauses; see `next_clause`.
 
     >>> text = "It was cold there, and it rained"
-    >>> text[clause_starts(text).first(0, 9, len(text)) :]
+    >>> text[clause_starts(text)(0, 9, len(text)) :]
     'and it rained'
     """
     return _starts_at(text, next_clause)
@@ -191,13 +162,7 @@ def _starts_at(text: str, find: Callable[[str, int, int], int]) -> Starts:
             place = find(text, place + 1, end)
         return place
 
-    def last(start: int, low: int, high: int) -> int:
-        place = first(start, low, high)
-        while (later := first(start, place + 1, high) if place >= 0 else -1) >= 0:
-            place = later
-        return place
-
-    return Starts(first, last)
+    return first
 
 
 def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
@@ -215,11 +180,7 @@ def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
         boundary = boundary_after(text, low)
         return boundary if boundary < end else -1
 
-    def last(start: int, low: int, high: int) -> int:
-        word = last_word(text, low, high)
-        return start if word < 0 and low <= start < high else word
-
-    return Starts(first, last)
+    return first
 
 
 def _is_inside_long_word(
@@ -246,11 +207,7 @@ def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) ->
             place = visible
         return place if place < end else -1
 
-    def last(start: int, low: int, high: int) -> int:
-        place = boundary_before(text, high - 1) if high > low else -1
-        return place if place >= low else -1
-
-    return longest_overlap(measure, size, [Starts(first, last)])
+    return longest_overlap(measure, size, [first], 0)
 
 
 def counted_overlap(

@@ -156,7 +156,7 @@ def _overlap_starts(
 
 def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
     """Yield the beginnings of lines in a chunk, then those of clauses, and of the chunk itself."""
-    for first in (line_starts(text).first, clause_starts(text).first):
+    for first in (line_starts(text), clause_starts(text)):
         start = first(span.start, span.start, span.end)
         while start >= 0:
             if not any(low < start < high for low, high in whole):
