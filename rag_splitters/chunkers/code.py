@@ -14,9 +14,10 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import language_named, language_record
 from rag_splitters.structure.signatures import find_signatures, signature_end
-from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
+from rag_splitters.structure.syntax import Syntax, read_syntax
 from rag_splitters.text.boundaries import Finder, line_start, lines, paragraphs, positions, words
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.origin import UnreadableError
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import separators
 from rag_splitters.text.structure import Structure

@@ -11,7 +11,7 @@ from typing import ClassVar
 from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
-from rag_splitters.structure.json_members import ESCAPE, InvalidJsonError, JsonMembers, read_members
+from rag_splitters.structure.json_members import ESCAPE, JsonMembers, read_members
 from rag_splitters.text.boundaries import (
     Finder,
     lazily,
@@ -19,6 +19,7 @@ from rag_splitters.text.boundaries import (
     sentences,
     words,
 )
+from rag_splitters.text.origin import UnreadableError
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import text_length
 from rag_splitters.text.structure import Structure
@@ -65,7 +66,7 @@ class JsonChunker(MergingChunker):
             return []
         try:
             members = read_members(text)
-        except InvalidJsonError as error:
+        except UnreadableError as error:
             spans = pack(recursive_structure(text), self.sizes)
             return [replace(span, metadata={"fallback": str(error)}) for span in spans]
         spans = self._pack(text, members)

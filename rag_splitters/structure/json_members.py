@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 
-from rag_splitters.errors import InputError
+from rag_splitters.text.origin import UnreadableError
 
 _MAX_DEPTH = 32  # members nested deeper are part of the member around them
 _PROBE = 8  # tokens at the beginning of a text that show whether it is JSON
@@ -28,10 +28,6 @@ _decode = json.JSONDecoder(strict=False).decode
 ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
 """Pattern of an escape in a string."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
-
-
-class InvalidJsonError(InputError):
-    """A text is not JSON; the message says where."""
 
 
 class JsonMembers:
@@ -146,7 +142,7 @@ def read_members(text: str) -> JsonMembers:
 
     `NaN` and infinities are allowed, as Python writes them, and line breaks in strings.
 
-    Raises InvalidJsonError for any other text.
+    Raises UnreadableError for any other text.
     """
     reader = _Reader(text)
     position = 1 if text.startswith("\ufeff") else 0
@@ -155,10 +151,10 @@ def read_members(text: str) -> JsonMembers:
         token = _TOKEN.match(text, position)
         if token is None or not reader.read(int(token.lastindex or 0), token):
             before = len(text) - len(text[position:].lstrip(_SPACE))
-            raise InvalidJsonError(f"invalid JSON in line {text.count(chr(10), 0, before) + 1}")
+            raise UnreadableError(f"invalid JSON in line {text.count(chr(10), 0, before) + 1}")
         position = token.end()
     if reader.open or reader.expected != "value" or not reader.members.starts:
-        raise InvalidJsonError("invalid JSON: it ends too early")
+        raise UnreadableError("invalid JSON: it ends too early")
     return reader.members
 
 

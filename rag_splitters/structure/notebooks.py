@@ -9,12 +9,7 @@ from collections.abc import Iterator
 
 from rag_splitters.structure.html.tags import number_in
 from rag_splitters.structure.html.text import plain_page
-from rag_splitters.structure.json_members import (
-    ESCAPE,
-    InvalidJsonError,
-    JsonMembers,
-    read_members,
-)
+from rag_splitters.structure.json_members import ESCAPE, JsonMembers, read_members
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, Row, UnreadableError
 
@@ -46,11 +41,7 @@ def read_notebook(text: str, options: ReadingOptions = READ_ALL) -> Reading:
     >>> read_notebook('{"nbformat": 4, "cells": [' + cell + "]}").text
     '```\\nx = 1\\nx\\n```'
     """
-    try:
-        tree = _Tree(read_members(text))
-    except InvalidJsonError as error:
-        raise UnreadableError(str(error)) from None
-    return _Notebook(text, tree, options.max_output).read()
+    return _Notebook(text, _Tree(read_members(text)), options.max_output).read()
 
 
 class _Tree:

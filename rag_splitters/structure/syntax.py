@@ -10,10 +10,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rag_splitters.errors import MissingExtraError, RagSplittersError
+from rag_splitters.errors import MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.structure.languages import LANGUAGES
 from rag_splitters.text.lines import with_line_feeds
+from rag_splitters.text.origin import UnreadableError
 
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
 _MAX_PATH = 32  # definitions nested deeper have no name
@@ -294,10 +295,6 @@ _TOO_COMPLEX = {
     "yaml": re.compile(rb"^[ \t?:-]{100}", re.MULTILINE),  # the grammar crashes at 250 open blocks
 }
 """By the language: what takes its grammar time quadratic in its length, or makes it crash."""
-
-
-class UnreadableError(RagSplittersError):
-    """tree-sitter cannot read a text, or not in reasonable time; the message says why."""
 
 
 def parse(code: bytes, language: str) -> Any:

@@ -67,7 +67,7 @@ def reading_options(max_output: int | None, quotations: bool, attachments: bool)
 
 
 class UnreadableError(InputError):
-    """A text is not of the kind that its name suggests; the message says why."""
+    """A text is not of the expected kind, or takes too long to read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
