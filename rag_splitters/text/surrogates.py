@@ -27,20 +27,4 @@ def replace_surrogates(text: str) -> str:
     return text if without_surrogates(text) == text else text.translate(_REPLACED)
 
 
-def hide_surrogates(text: str) -> str:
-    """Replace each surrogate by a private character; see `show_surrogates`.
-
-    >>> show_surrogates(hide_surrogates("a\\ud800b")) == "a\\ud800b"
-    True
-    """
-    return text if without_surrogates(text) == text else text.translate(_HIDDEN)
-
-
-def show_surrogates(text: str) -> str:
-    """Restore the text that was passed to `hide_surrogates`."""
-    return text.translate(_SHOWN)
-
-
 _REPLACED = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
-_HIDDEN = {code: 0xF0000 + code for code in range(0xD800, 0xE000)}
-_SHOWN = {hidden: code for code, hidden in _HIDDEN.items()}

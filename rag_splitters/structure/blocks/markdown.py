@@ -18,7 +18,6 @@ from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
-from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -44,7 +43,7 @@ def markdown_blocks(text: str) -> list[Block]:
     >>> [(block.kind, block.title) for block in markdown_blocks(text)]
     [('heading', 'Title'), ('code', 'py')]
     """
-    leaves, hidden = _Leaves(text), hide_surrogates(text)  # the parser takes no surrogates
+    leaves = _Leaves(text)
     position = 0
     if match := _FRONT_MATTER.match(text):
         position = match.end()
@@ -52,7 +51,7 @@ def markdown_blocks(text: str) -> list[Block]:
     size = _WINDOW
     while position < len(text):
         end = _window_end(text, position, size)
-        tokens = _parser().parse(hidden[position:end])
+        tokens = _parser().parse(text[position:end])
         starts = [match.end() for match in LINE_BREAK.finditer(text, position, end)]
         lines = [position, *starts, end]
         if end < len(text):
@@ -65,10 +64,7 @@ def markdown_blocks(text: str) -> list[Block]:
                 tokens = tokens[: outer[-1]]
         leaves.add(tokens, lines)
         position, size = end, _WINDOW
-    blocks = leaves.finished()
-    if hidden is text:
-        return blocks
-    return [replace(block, title=show_surrogates(block.title)) for block in blocks]
+    return leaves.finished()
 
 
 @lru_cache(maxsize=1)
