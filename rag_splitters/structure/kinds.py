@@ -545,10 +545,8 @@ def _is_other_code(text: str) -> bool:
     lines = _code_lines(text)
     others = [line for line in lines if not line.endswith(_CODE_ENDS)]
     assignments = [line for line in others if "=" in line or line[:2].isupper()]
-    codes = len(lines) - len(others) + len(assignments)
-    if codes < 4 or 5 * codes < 3 * len(lines):
-        return False
-    codes -= sum(_CODE_LINE.match(line) is None for line in assignments)
+    codes = len(lines) - len(others)
+    codes += sum(_CODE_LINE.match(line) is not None for line in assignments)
     if codes < 4 or 5 * codes < 3 * len(lines):
         return False
     return not (_SIGNS.search(text) or _has_fence(text) or _is_prose("\n".join(lines)))

@@ -79,9 +79,6 @@ class Unbreakable:
         return index < len(self._starts) and self._ends[index] <= end
 
 
-NOTHING = Unbreakable()
-
-
 class Fit(NamedTuple):
     """A structure under certain sizes: the measure of its text, and the ranges that fit."""
 
@@ -154,8 +151,8 @@ class Structure:
         if self._fit is None or (self._fit.sizes is not sizes and self._fit.sizes != sizes):
             measure = self.measure(sizes)
             ranges = sorted(self.unbreakable(), key=outer_first) if self.unbreakable else ()
-            fitting = _fitting(self.text, ranges, measure, sizes.size) if ranges else ()
-            self._fit = Fit(sizes, measure, Unbreakable(fitting) if ranges else NOTHING)
+            fitting = _fitting(self.text, ranges, measure, sizes.size)
+            self._fit = Fit(sizes, measure, Unbreakable(fitting))
         return self._fit
 
 
