@@ -40,7 +40,7 @@ def stored_number(value: Any) -> int | None:
     >>> [stored_number(value) for value in (7, 7.0, 7.5, True, "7")]
     [7, 7, None, None, None]
     """
-    if isinstance(value, bool) or not isinstance(value, Integral | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, Integral | float):
         return None
     return int(value) if isinstance(value, Integral) or value.is_integer() else None
 
