@@ -7,12 +7,9 @@ because words repeat, and then only the two edges of a part have to be encoded.
 from __future__ import annotations
 
 import re
-import threading
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from functools import partial
-from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -30,7 +27,6 @@ _PART = 12_000  # characters to cut into words at once, so that they fit in the 
 _LONGEST_CACHED = 100  # characters of a unit whose count is cached
 _MOST_CACHED = 500_000  # units
 _SHORT = 300  # characters of a text that is encoded as one unit, such as metadata
-_FEW = 50  # up to so many new words are encoded one by one, which is faster
 _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its characters above them
 
 # Every pattern that tiktoken ships begins a new piece at a single space between two other
@@ -213,72 +209,20 @@ class _UnitCounts(dict[str, int]):
         return len(text) << 32 | sum(len(self._encode(block)) for block in blocks)
 
 
-class _WordCounts:
-    """The same for words after a space. New words are encoded together.
-
-    Each word has a number, which is the index of its counts, so that a list of words is counted
-    without a Python step for each word.
-    """
+class _WordCounts(dict[str, int]):
+    """The same for words after a space; -1 for a word that is not a unit."""
 
     def __init__(self, encoding: Any) -> None:
-        self._encoding = encoding
-        self._lock = threading.Lock()
-        self._begins_with_space = np.zeros(0, np.int8)  # by token; -1: not looked up yet
-        self._clear()
+        super().__init__()
+        self._encode = encoding.encode_ordinary
 
-    def of(self, words: list[str]) -> tuple[Any, bool]:
-        """Return the counts of words, with -1 for those that are not units, and whether any is."""
-        with self._lock:
-            if len(self._values) >= _MOST_CACHED:
-                self._clear()
-            size = len(self._numbers)
-            try:
-                numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
-                has_others = len(self._numbers) > size and self._count_new()
-            except BaseException:  # interrupted: every number must have counts
-                self._clear()
-                raise
-            return np.frombuffer(self._values, np.int64)[numbers], has_others
-
-    def _clear(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        self._values = array("q")
-
-    def _count_new(self) -> bool:
-        """Count the words that have a number but no counts; return whether some are not units."""
-        size = self._numbers[next(reversed(self._numbers))] + 1 - len(self._values)
-        new = list(islice(reversed(self._numbers), size))[::-1]
-        units = list(filter(_is_unit, new))
-        values = self._counts_of(units)
-        if len(units) < size:
-            value_of = dict(zip(units, values, strict=True))
-            values = [value_of.get(word, -1) for word in new]
-            for other in set(new).difference(units):
-                del self._numbers[other]
-        self._values.extend(values)
-        return len(units) < size
-
-    def _counts_of(self, units: list[str]) -> list[int]:
-        """Count new words: a few one by one, many by the spaces that begin their tokens."""
-        if len(units) < _FEW:
-            encode = self._encoding.encode_ordinary
-            return [(len(unit) + 1) << 32 | len(encode(" " + unit)) for unit in units]
-        tokens = np.array(self._encoding.encode_ordinary(" " + " ".join(units)))
-        counts = np.diff(np.flatnonzero(self._are_word_starts(tokens)), append=len(tokens))
-        lengths = np.fromiter(map(len, units), np.int64, len(units)) + 1
-        values: list[int] = (lengths << 32 | counts).tolist()
-        return values
-
-    def _are_word_starts(self, tokens: Any) -> Any:
-        """Whether each of these tokens begins with a space, and so begins a word."""
-        missing = int(tokens.max()) + 1 - len(self._begins_with_space)
-        if missing > 0:
-            rest = np.full(missing, -1, np.int8)
-            self._begins_with_space = np.append(self._begins_with_space, rest)
-        new = list(set(tokens[self._begins_with_space[tokens] < 0].tolist()))
-        pieces = map(self._encoding.decode_single_token_bytes, new)
-        self._begins_with_space[new] = [piece.startswith(b" ") for piece in pieces]
-        return self._begins_with_space[tokens]
+    def __missing__(self, word: str) -> int:
+        if not _is_unit(word):
+            return -1
+        if len(self) >= _MOST_CACHED:
+            self.clear()
+        value = self[word] = (len(word) + 1) << 32 | len(self._encode(" " + word))
+        return value
 
 
 def _is_unit(word: str) -> bool:
@@ -322,8 +266,8 @@ class _Counts:
             units = _BORDER.split(part)
             return np.fromiter(map(self._units.__getitem__, units), np.int64, len(units))
         words = (part if is_first else part[1:]).split(" ")
-        values, has_others = self._words.of(words)
-        pieces = _pieces(words, np.flatnonzero(values < 0).tolist()) if has_others else []
+        values = np.fromiter(map(self._words.__getitem__, words), np.int64, len(words))
+        pieces = _pieces(words, np.flatnonzero(values < 0).tolist())
         is_inside = np.zeros(len(words), np.bool_)
         for first, last in pieces:
             words[first] = " ".join(words[first : last + 1])

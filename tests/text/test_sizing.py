@@ -71,9 +71,6 @@ class CountingEncoding:
     def decode_bytes(self, tokens: list[int]) -> bytes:
         return self._encoding.decode_bytes(tokens)
 
-    def decode_single_token_bytes(self, token: int) -> bytes:
-        return self._encoding.decode_single_token_bytes(token)
-
     def characters(self) -> int:
         """How many characters were encoded since the last time."""
         count = sum(map(len, self.asked))
