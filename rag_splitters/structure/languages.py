@@ -1,6 +1,7 @@
 """Languages of code and markup: each with its names, signs, grammar, definitions and separators.
 
-`LANGUAGES` is the only place that knows a language: to add one, add a record here.
+To add a language, add a record to `LANGUAGES`. What is known of one language only, such as the
+code that its grammar cannot read, stands with what uses it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a line is: an item, a heading, an anchor, a label, an underline, a comment, a rule, a fence.
 
-This is the only table of marks. Sentences, wrapped paragraphs, lead-ins, unbreakable ranges and the
-outline of plain text ask here.
+Sentences, wrapped paragraphs, lead-ins, unbreakable ranges and the outline of plain text ask here.
 """
 
 from __future__ import annotations

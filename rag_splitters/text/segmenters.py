@@ -41,7 +41,7 @@ SegmenterField = Annotated[
     AfterValidator(check_segmenter),
     Field(
         description='How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", '
-        "or a function from a text to a list of (start, end)."
+        '"regex:<between sentences>" or a function from a text to a list of (start, end).'
     ),
 ]
 """A field for a segmenter."""
@@ -53,7 +53,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
     A sentence that begins inside a grapheme cluster is joined to the one before it.
 
     Parameters:
-        segmenter: "rules", "punkt", "spacy:<pipeline>", or a function.
+        segmenter: "rules", "punkt", "spacy:<model>", "regex:<between sentences>", or a function.
         text: the text.
 
     Raises: ValueError if the segmenter's spans do not ascend or are outside the text; ImportError,
