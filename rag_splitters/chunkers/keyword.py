@@ -14,12 +14,11 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import compile_pattern
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import UNSPACED
+from rag_splitters.text.boundaries import whole_words
 from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.packing import pack
 
 _LINE = re.compile(r"[^\S\r\n]*([^\s](?:[^\r\n]*[^\s])?)")
-_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 
 
 class KeywordChunker(SizedChunker):
@@ -73,7 +72,9 @@ class KeywordChunker(SizedChunker):
     def _marks(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield the start and the keyword of every line at which a section begins."""
         flags = re.MULTILINE | (re.IGNORECASE if self.ignore_case else 0)
-        expressions = [(_phrase(keyword), keyword) for keyword in self.keywords]
+        expressions = [
+            (whole_words(re.escape(keyword), keyword), keyword) for keyword in self.keywords
+        ]
         expressions += [(pattern, "") for pattern in self.patterns]
         for expression, keyword in expressions:
             pattern = re.compile(expression, flags)
@@ -108,10 +109,3 @@ def _whole_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.
     for line in _LINE.finditer(text):
         if match := pattern.fullmatch(text, *line.span(1)):
             yield line.start(), match
-
-
-def _phrase(keyword: str) -> str:
-    """Return a pattern for a keyword; where that has a letter at an edge, a word must end."""
-    before = r"(?<!\w)" if _LETTER.match(keyword[0]) else ""
-    after = r"(?!\w)" if _LETTER.match(keyword[-1]) else ""
-    return before + re.escape(keyword) + after

@@ -32,10 +32,26 @@ UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
     r"\U00020000-\U0003ffff"
 )
+# Words of Korean have spaces between them, but their endings are glued on.
+_SPACED = re.compile(rf"(?![{UNSPACED}\uac00-\ud7a3])\w")
 _WORD_START = re.compile(rf"(?<=\s)\S|(?<=[{UNSPACED}])\S|[{UNSPACED}](?<=\S)")
 _LAST_WORD_START = re.compile(
     rf".*(?:(?<=\s)(?=\S)|(?<=[{UNSPACED}])(?=\S)|(?=[{UNSPACED}])(?=\S))", re.DOTALL
 )
+
+
+def whole_words(pattern: str, phrase: str) -> str:
+    """Make a pattern for a phrase match whole words only.
+
+    A phrase that begins or ends with a mark, or in a script without spaces or with endings, may
+    stand anywhere there.
+
+    >>> [bool(re.search(whole_words(each, each), "teapot 茶壶")) for each in ("tea", "pot", "茶")]
+    [False, False, True]
+    """
+    before = r"(?<!\w)" if _SPACED.match(phrase[0]) else ""
+    after = r"(?!\w)" if _SPACED.match(phrase[-1]) else ""
+    return before + pattern + after
 
 
 def at_cluster(text: str, low: int, position: int) -> bool:

@@ -10,6 +10,7 @@ import regex
 
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.text.boundaries import whole_words
 from rag_splitters.text.origin import line_breaks
 from rag_splitters.tools.answers import first_line
 
@@ -23,8 +24,6 @@ _BOUNDARY = r"(?:\\b|[ ,:;/@\"'=-])"
 # groups, sets, alternatives or escaped backslashes, nothing is certain.
 _CERTAIN_WORD = regex.compile(rf"(?<={_BOUNDARY})\w+(?={_BOUNDARY}(?![?*{{]))")
 _UNCERTAIN = regex.compile(r"[\[(|#]|\\\\")
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD_START = regex.compile(rf"[\w--[{_UNSPACED}]]", regex.V1)
 
 
 class Pattern:
@@ -88,11 +87,8 @@ class Pattern:
 
 
 def _words_pattern(text: str) -> str:
-    """Return a pattern for whole words; scripts without spaces have no ends of words."""
-    words = text.split()
-    before = r"(?<!\w)" if _WORD_START.match(words[0][0]) else ""
-    after = r"(?!\w)" if _WORD_START.match(words[-1][-1]) else ""
-    return before + r"\s+".join(map(regex.escape, words)) + after
+    """Return a pattern for whole words, with any white space between them."""
+    return whole_words(r"\s+".join(map(regex.escape, text.split())), text.strip())
 
 
 def _certain_words(pattern: str) -> str:

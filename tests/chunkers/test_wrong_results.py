@@ -71,6 +71,14 @@ def test_each_pattern_has_its_own_flags_and_groups(
     assert texts(RecursiveChunker(**options, chunk_size=4, keep_separator="none"), "a;bENDc")
 
 
+def test_keyword_is_a_whole_word_where_words_have_ends() -> None:
+    assert texts(KeywordChunker(keywords=["결론"]), "서론\n결론은 이렇다") == [
+        "서론",
+        "결론은 이렇다",
+    ]
+    assert texts(KeywordChunker(keywords=["_id"]), "a\na_id\n_id") == ["a\na_id", "_id"]
+
+
 @pytest.mark.parametrize("chunk_size", [None, 5])
 def test_line_breaks_begin_the_piece_after_them(chunk_size: int | None) -> None:
     chunker = SeparatorChunker(

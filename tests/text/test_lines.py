@@ -119,6 +119,13 @@ def test_items_that_fit_are_not_cut(chunker: Chunker, width: int) -> None:
     assert cut == []
 
 
+def test_own_word_begins_a_heading_where_words_have_no_ends() -> None:
+    titles = [
+        block.title for block in plain_headings("前言本书\n\n茶。\n\nTeapot\n", ("前言", "tea"))
+    ]
+    assert titles == ["前言本书"]
+
+
 @pytest.mark.parametrize("gap", ["\n", "\n\n"])
 @pytest.mark.parametrize(
     "heading",

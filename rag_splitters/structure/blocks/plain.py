@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rag_splitters.structure.block import Block
 from rag_splitters.structure.tables.pipe import PipeTable
-from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.boundaries import skip_space, trim_space, whole_words
 from rag_splitters.text.leads import anchor_start
 from rag_splitters.text.lines import (
     NO_MARK,
@@ -371,6 +371,5 @@ def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
 @lru_cache(maxsize=64)
 def _pattern(own: tuple[str, ...]) -> re.Pattern[str] | None:
     """Return the pattern of a user's words that begin a heading."""
-    ends = [r"(?!\w)" if word[-1].isalnum() else "" for word in own]
-    words = [re.escape(word) + end for word, end in zip(own, ends, strict=True)]
+    words = [whole_words(re.escape(word), word) for word in own]
     return re.compile("|".join(words), re.IGNORECASE) if words else None
