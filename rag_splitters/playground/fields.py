@@ -7,7 +7,7 @@ strategy of a chunker inside another one, `a.chunker.chunk_size`, `a.stages.0.ch
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from math import log
 from typing import Any
@@ -80,9 +80,17 @@ def write_fields(strategy: str, values: Mapping[str, Any], name: str) -> dict[st
     return fields
 
 
-def rows(strategy: str, values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return what the page draws for each parameter: its control, text, slider and inner forms."""
-    controls = form(chunker_class(strategy))
+def rows(
+    strategy: str, values: Mapping[str, Any], name: str, given: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return what the page draws for each parameter: its control, text, slider and inner forms.
+
+    The sizes that are `given` to it by the strategy around it are left out.
+    """
+    kind = chunker_class(strategy)
+    controls = [each for each in form(kind) if each["name"] not in given]
+    if issubclass(kind, CompositeChunker):
+        given = {*given, *(each for each in SIZES if values.get(each) is not None)}
     size = next((each["default"] for each in controls if each["name"] == "chunk_size"), None)
     size = values.get("chunk_size") or size or 1000
     result = []
@@ -93,7 +101,7 @@ def rows(strategy: str, values: Mapping[str, Any], name: str) -> list[dict[str, 
             {
                 "key": inner_key,
                 "strategy": each["strategy"],
-                "rows": rows(each["strategy"], each, inner_key),
+                "rows": rows(each["strategy"], each, inner_key, given),
             }
             for inner_key, each in inner_chunkers(value, key)
         ]

@@ -335,6 +335,7 @@ def test_sizes_stay_when_the_strategy_changes(client: TestClient) -> None:
     sent = {"a": "titled", "a-before": "recursive", "a.chunk_size": "300", "a.chunk_overlap": "0"}
     parts = Parts(client.post("/settings", data=sent))
     assert parts["a.chunk_size"]["value"] == "300"
+    assert parts.soup.find(id="a.chunker.chunk_size") is None, "it would have no effect"
     sent = {"a": "sliding_window", "a-before": "titled", "a.chunker": "page"}
     parts = Parts(client.post("/settings", data={**sent, "a.chunker.chunk_size": "300"}))
     assert parts["a.chunk_size"]["value"] == "300"

@@ -254,7 +254,7 @@ def test_page_sets_lists_and_chunkers_within_chunkers(opened: Callable[..., Any]
         page.settled()
         page.field("chunk_size").fill("150")
         page.settled()
-        found = chunks("titled", TRAM, chunker={"strategy": "sentence", "chunk_size": 150})
+        found = chunks("titled", TRAM, chunk_size=150, chunker={"strategy": "sentence"})
         assert page.drawn() == as_drawn(found, TRAM)
         page.form().locator(".reset").click()
         page.settled()
