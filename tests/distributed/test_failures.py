@@ -186,9 +186,8 @@ class MortalModel:
         return Counter((Path(self.folder) / "prompts").read_text().splitlines())
 
 
-@pytest.mark.parametrize(
-    ("has_cache", "most"), [pytest.param(False, 4, marks=pytest.mark.nightly), (True, 1)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("has_cache", "most"), [(False, 4), (True, 1)])
 def test_killed_worker_pays_its_own_batch_twice_at_most(
     ray: Any, tmp_path: Path, has_cache: bool, most: int
 ) -> None:

@@ -45,7 +45,7 @@ def test_there_are_notebooks() -> None:
     [
         ("choosing_a_strategy", True),
         ("parent_child", False),
-        ("parent_child", True),
+        pytest.param("parent_child", True, marks=pytest.mark.nightly),
         ("quickstart_langchain", True),
         ("quickstart_llama_index", False),
         ("quickstart_llama_index", True),
