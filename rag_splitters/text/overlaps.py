@@ -68,20 +68,17 @@ def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
     return first
 
 
-def longest_overlap(
-    measure: Measure, size: int, kinds: Sequence[Starts], surplus: int = _SURPLUS
-) -> Overlap:
+def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
     """Return the longest overlap of at most `size` units, preferably of the first kinds.
 
     Parameters:
         measure: the text's measure.
         size: maximum size of an overlap.
         kinds: the places at which it may begin; the first kind with a place that fits is used.
-        surplus: how much too big a start may seem from which to look, unless lengths are monotone.
     """
 
     earliest, is_monotone = measure.earliest, measure.is_monotone
-    reach = size if is_monotone else size + surplus
+    reach = size if is_monotone else size + _SURPLUS
 
     def next_start(start: int, end: int, low: int) -> int:
         low = low if low > start else start
@@ -207,7 +204,7 @@ def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) ->
             place = visible
         return place if place < end else -1
 
-    return longest_overlap(measure, size, [first], 0)
+    return longest_overlap(measure, size, [first])
 
 
 def counted_overlap(

@@ -11,12 +11,14 @@ import pytest
 from rag_splitters import (
     AutoChunker,
     Chunker,
+    FixedSizeChunker,
     KeywordChunker,
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
+    SlidingWindowChunker,
     Source,
     Span,
     TokenChunker,
@@ -233,3 +235,27 @@ def test_tokenizer_that_was_changed_is_measured_anew() -> None:
     digits = parts.Digits(individual_digits=True)
     tokenizer.pre_tokenizer = parts.Sequence([parts.Whitespace(), digits])
     assert texts(chunker, "a 123 c d") == ["a", "123", "c d"]
+
+
+@pytest.mark.parametrize(
+    ("chunker", "text"),
+    [
+        (
+            FixedSizeChunker(chunk_size=8, chunk_overlap=3, length_function="tokens"),
+            "a\n)\r\n\r\nनमस्ते। ",
+        ),
+        (
+            SlidingWindowChunker(chunk_size=8, chunk_overlap=3, length_function="tokens"),
+            "\x81)\r\n\r\nनमस्ते। ",
+        ),
+        (
+            TokenChunker(chunk_size=9, chunk_overlap=4, strip_whitespace=False),
+            "a```\n\x81)\r\n\r\nThe same passage again. ",
+        ),
+    ],
+)
+def test_exact_overlaps_are_the_longest_of_a_tokenizer_that_merges(
+    chunker: Chunker, text: str
+) -> None:
+    """It measures some parts longer than the text from an earlier place."""
+    check_chunker(chunker, text)
