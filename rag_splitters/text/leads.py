@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from rag_splitters.text.boundaries import line_start, trim_space
+from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.lines import (
     HEADING_NUMBER,
     VISIBLE,
@@ -84,9 +84,10 @@ def lead_start(text: str, low: int, cut: int) -> int:
     >>> lead_start("It ends. You need:\\n- a pot", 0, 19)
     9
     """
-    start = _leads_start(text, low, cut)
+    visible = skip_space(text, low) if text[low : low + 1].isspace() else low
+    start = _leads_start(text, visible, cut)
     if text.startswith(_ANSWERS, start) and (question := _question_start(text, low, start)) >= 0:
-        start = _leads_start(text, low, question) if question > low else low
+        start = _leads_start(text, visible, question) if question > visible else low
     is_short = start - low < _LONGEST_ENDS
     return low if is_short and _ENDS_ONLY.fullmatch(text, low, start) else start
 

@@ -259,3 +259,8 @@ def test_exact_overlaps_are_the_longest_of_a_tokenizer_that_merges(
 ) -> None:
     """It measures some parts longer than the text from an earlier place."""
     check_chunker(chunker, text)
+
+
+def test_white_space_that_is_kept_does_not_make_a_lead_of_what_follows_it() -> None:
+    chunker = RecursiveChunker(chunk_size=17, chunk_overlap=6, strip_whitespace=False)
+    assert texts(chunker, "a- item\na# Heading\n a") == ["a- item", "item\na# Heading", "\n a"]
