@@ -41,7 +41,7 @@ _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _FORMULA = re.compile(
-    r"(?:%.{0,150}\n\s*){0,5}(?:\\\[|\$\$|\.\. math::|`{3}\{?math\b"
+    r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
 _NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")

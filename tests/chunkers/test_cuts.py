@@ -110,6 +110,7 @@ ENDS = {
     "indented paragraph": "The kettle is full.\n|   The water boils.",
     "comment at the end of indented code": "- a lid\n\n    # It boils.\n\n|Rinse it once a month.",
     "front matter": "---\ntitle: Tea\n---\n|Rinse it once a month.",
+    "line before a quotation mark of troff": "name=kettle\n\n|\\[aq]@\\[aq] A file to send:",
 }
 """What does not."""
 
