@@ -8,62 +8,27 @@ from operator import attrgetter
 from typing import Any
 
 from rag_splitters import chunkers
-from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import InputError
+from rag_splitters.contract.chunker import Chunker, without
+from rag_splitters.contract.options import Rules, ignored, only, renamed, translate
 from rag_splitters.structure.languages import language_record
 from rag_splitters.text.sizing import text_length
 
-_NAMES = {
-    "is_separator_regex": "is_regex",
-    "sentence_split_regex": "segmenter",
-    "separator": "separators",
-}
-_VALUES: dict[str, Callable[[Any], Any]] = {
-    "sentence_split_regex": lambda pattern: f"regex:{pattern}",
-    "separator": lambda separator: (separator,),
-}
-_TOKENIZER = ("encoding_name", "model_name", "allowed_special", "disallowed_special")
 _WINDOWS = (chunkers.FixedSizeChunker, chunkers.SlidingWindowChunker)
-_HINTS = {
-    "headers_to_split_on": "HierarchicalTextSplitter and ContentAwareTextSplitter find headings by "
-    'themselves and write them to metadata["headings"]',
-    "keep_separator": "this strategy has no separators",
-    "max_chunk_size": "pass chunk_size",
-    "pipeline": 'pass segmenter="spacy:<pipeline>"',
-    "strip_whitespace": "chunks of this strategy never begin or end with white space",
-    "tokens_per_chunk": "pass chunk_size",
-    "use_span_tokenize": "positions are always exact",
-}
-"""What to do instead of passing an option that a strategy does not have."""
 
 
 def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate LangChain's names of parameters into ours.
-
-    Raises ValueError for an option of LangChain's that the strategy does not have, and for a
-    parameter that is passed under both names.
-    """
-    fields = kind.model_fields
-    options = {name: value for name, value in parameters.items() if not _is_unset(name, value)}
-    if "length_function" in fields:
-        options = _with_tokenizer(options)
-    for name, value in parameters.items():
-        ours = _NAMES.get(name)
-        if name in fields or name not in options:
-            continue
-        if ours in fields:
-            if ours in options:
-                raise InputError(f"pass {name} or {ours}, not both")
-            convert = _VALUES.get(name, lambda value: value)
-            options[ours] = convert(options.pop(name))
-        elif _changes_nothing(kind, name, value):
-            del options[name]
-        elif name in _HINTS:
-            raise InputError(f"leave {name} out: {_HINTS[name]}; got {value!r}")
+    """Translate LangChain's names of parameters into ours: see `translate`."""
+    unset = {name for name, value in parameters.items() if _is_unset(name, value)}
+    ours = translate(kind, without(parameters, unset), _RULES)
     if _keeps_pieces(kind, parameters):
-        options.pop("chunk_overlap", None)
-        options["chunk_size"] = None
-    return options
+        ours.pop("chunk_overlap", None)
+        ours["chunk_size"] = None
+    return ours
+
+
+def _is_unset(name: str, value: Any) -> bool:
+    """Whether this value means the default in LangChain."""
+    return (name == "separators" and value == []) or (name == "min_chunk_size" and value is None)
 
 
 def _keeps_pieces(kind: type[Chunker], parameters: Mapping[str, Any]) -> bool:
@@ -73,29 +38,42 @@ def _keeps_pieces(kind: type[Chunker], parameters: Mapping[str, Any]) -> bool:
     return is_one and in_characters and issubclass(kind, chunkers.SeparatorChunker)
 
 
-def _is_unset(name: str, value: Any) -> bool:
-    """Whether this value means the default in LangChain."""
-    return (name == "separators" and value == []) or (name == "min_chunk_size" and value is None)
+def _encoding(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply the rule for a tokenizer's name: a model comes before an encoding."""
+    tokenizer = parameters[name]
+    if not tokenizer or (name == "encoding_name" and parameters.get("model_name")):
+        return {}
+    return {"length_function": f"tokens:{tokenizer}"}
 
 
-def _changes_nothing(kind: type[Chunker], name: str, value: Any) -> bool:
-    if name == "strip_whitespace" and issubclass(kind, _WINDOWS):
-        return True  # LangChain's token splitters do not strip either
-    return name in ("keep_separator", "strip_whitespace") and value is True
-
-
-def _with_tokenizer(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the name of a tokenizer in the options by a length function."""
-    encoding, model, special, _ = (options.pop(name, None) for name in _TOKENIZER)
-    if special:
-        raise InputError(
-            f"leave allowed_special out: special tokens are ordinary text here, got {special!r}"
-        )
-    if model or encoding:
-        if "length_function" in options:
-            raise InputError("pass only one of encoding_name, model_name and length_function")
-        options["length_function"] = f"tokens:{model or encoding}"
-    return options
+_RULES: Rules = {
+    "length_function": {
+        "allowed_special": only([[], (), set(), ""], "special tokens are ordinary text here"),
+        "disallowed_special": ignored,
+        "encoding_name": _encoding,
+        "model_name": _encoding,
+    },
+    "is_regex": {"is_separator_regex": renamed("is_regex")},
+    "segmenter": {"sentence_split_regex": renamed("segmenter", "regex:{}".format)},
+    "separators": {"separator": renamed("separators", lambda separator: (separator,))},
+    # LangChain's token splitters do not strip either.
+    **{kind: {"strip_whitespace": ignored} for kind in _WINDOWS},
+    Chunker: {
+        "headers_to_split_on": only(
+            [],
+            "HierarchicalTextSplitter and ContentAwareTextSplitter find headings by themselves and "
+            'write them to metadata["headings"]',
+        ),
+        "keep_separator": only([True], "this strategy has no separators"),
+        "max_chunk_size": only([], "pass chunk_size"),
+        "pipeline": only([], 'pass segmenter="spacy:<pipeline>"'),
+        "strip_whitespace": only(
+            [True], "chunks of this strategy never begin or end with white space"
+        ),
+        "tokens_per_chunk": only([], "pass chunk_size"),
+        "use_span_tokenize": only([], "positions are always exact"),
+    },
+}
 
 
 def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None) -> Any:
