@@ -498,11 +498,11 @@ class SentenceWindowNodeParser(_Tokens, chunkers.SentenceWindowChunker, ChunkerN
         )
 
     def _with_keys(self, text: str, spans: list[Span]) -> list[Span]:
-        for span in spans:
-            span.metadata = {
-                self.window_metadata_key: span.metadata["window"],
-                self.original_text_metadata_key: span.text_of(text),
-            }
+        for span in spans:  # a subclass's own `split_text` gives no windows
+            metadata = {self.original_text_metadata_key: span.text_of(text)}
+            if "window" in span.metadata:
+                metadata = {self.window_metadata_key: span.metadata["window"], **metadata}
+            span.metadata = metadata
         return spans
 
 

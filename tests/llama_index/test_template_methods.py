@@ -13,7 +13,12 @@ from llama_index.core.schema import BaseNode, Document, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
-from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
+from rag_splitters import Span
+from rag_splitters.llama_index import (
+    RecursiveNodeParser,
+    SentenceNodeParser,
+    SentenceWindowNodeParser,
+)
 
 TEXT = "Tea is old. Tea is hot.\n\nMilk is white. Tea is hot."
 DOCUMENT = Document(text=TEXT, id_="a", metadata={"author": "Ann"})
@@ -97,6 +102,28 @@ def test_override_of_split_text_metadata_aware_is_used(way: Any) -> None:
         ("Tea is old. Tea is hot.", 0, 23),
         ("Milk is white. Tea is hot.", 25, 51),
     ]
+
+
+class Halved(SentenceWindowNodeParser):
+    """Cuts without windows."""
+
+    def spans(self, text: str) -> list[Span]:
+        return [Span(0, 23), Span(25, 51)]
+
+
+class Loud(SentenceWindowNodeParser):
+    """Rewrites the chunks, so that nothing is known about them."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [each.upper() for each in super().split_text(text)]
+
+
+@every_way
+@pytest.mark.parametrize("kind", [Halved, Loud])
+def test_overrides_of_sentence_windows_may_give_no_windows(way: Any, kind: Any) -> None:
+    for node in way(kind()):
+        assert node.metadata["original_text"] == node.text
+        assert "window" not in node.metadata
 
 
 @every_way
