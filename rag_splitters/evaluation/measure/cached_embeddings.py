@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rag_splitters.models import Embedder
 from rag_splitters.models.cache import check_cache, text_cache
 from rag_splitters.models.embedder import rows_of
-
-_AT_ONCE = 1024  # texts for one step of the progress bar
 
 
 class CachedEmbeddings:
@@ -47,38 +45,23 @@ class CachedEmbeddings:
         """The model's own name."""
         return self._embedder.description
 
-    def embed(
-        self, texts: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
-    ) -> NDArray[np.float32]:
-        """Return a row for each text.
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return a row for each text. Raises ModelError if the model fails."""
+        return self._rows("text", texts)
 
-        Parameters:
-            texts: the texts.
-            track: wraps the iteration over batches of texts, for a progress bar.
-
-        Raises ModelError if the model fails.
-        """
-        return self._rows("text", texts, track)
-
-    def embed_questions(
-        self, questions: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
-    ) -> NDArray[np.float32]:
+    def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Like `embed`, for questions: uses the model's own method for them if it has one."""
-        return self._rows("question" if self._embedder.has_questions else "text", questions, track)
+        return self._rows("question" if self._embedder.has_questions else "text", questions)
 
-    def _rows(
-        self, kind: str, texts: Sequence[str], track: Callable[[Any], Iterable[Any]]
-    ) -> NDArray[np.float32]:
+    def _rows(self, kind: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts; what is missing is asked for, and remembered."""
-        vectors, cache = self._vectors[kind], self._cache
-        missing = [text for text in dict.fromkeys(texts) if text not in vectors]
-        for start in track(range(0, len(missing), _AT_ONCE)) if missing else ():
-            batch = missing[start : start + _AT_ONCE]
+        vectors = self._vectors[kind]
+        if missing := [text for text in dict.fromkeys(texts) if text not in vectors]:
             if kind == "question":
-                rows = self._embedder.embed_questions(batch, cache=cache)
+                rows = self._embedder.embed_questions(missing, cache=self._cache)
             else:
-                rows = rows_of(self._embedder.embed_each(batch, cache=cache))
-            vectors.update(zip(batch, rows, strict=True))
+                rows = rows_of(self._embedder.embed_each(missing, cache=self._cache))
+            vectors.update(zip(missing, rows, strict=True))
         return rows_of([vectors[text] for text in texts])
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

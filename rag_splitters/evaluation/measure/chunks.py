@@ -10,10 +10,13 @@ from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputTypeError
+from rag_splitters.models.clients import first_method
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
 from rag_splitters.text.results import read_result
 from rag_splitters.text.structure import Range
+
+_SPLIT_METHODS = ("create_documents", "get_nodes_from_documents", "split_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,20 @@ def locate_chunks(
                     start = None
                 chunks.append(LocatedChunk(content, name, locator.locate(content, start)))
     return [chunk for chunk in chunks if chunk.text.strip()]
+
+
+def search_method(strategy: Any) -> Callable[[str], Any] | None:
+    """Return the method with which a retriever searches; None for anything that cuts texts."""
+    is_splitter = isinstance(strategy, Chunker) or first_method(strategy, *_SPLIT_METHODS)
+    return None if is_splitter else first_method(strategy, "invoke", "retrieve")
+
+
+def is_single(strategies: Any) -> bool:
+    """Whether this is one strategy, and not several; a pydantic model can be iterated, too."""
+    if isinstance(strategies, str) or not isinstance(strategies, Iterable):
+        return True  # cutting raises an error if it is not a strategy
+    is_ours = isinstance(strategies, Chunker) or callable(strategies)
+    return is_ours or first_method(strategies, *_SPLIT_METHODS, "invoke", "retrieve") is not None
 
 
 class ChunkLocator:
@@ -142,14 +159,14 @@ class ChunkLocator:
 
 def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
     """Return a function from a text to chunks, made from another library's splitter."""
-    if callable(getattr(chunker, "create_documents", None)):
-        return lambda text: chunker.create_documents([text])
-    if callable(getattr(chunker, "get_nodes_from_documents", None)):
+    if convert := first_method(chunker, "create_documents"):
+        return lambda text: convert([text])
+    if parse := first_method(chunker, "get_nodes_from_documents"):
         from llama_index.core import Document
 
-        return lambda text: chunker.get_nodes_from_documents([Document(text=text)])
-    if callable(getattr(chunker, "split_text", None)):
-        return chunker.split_text  # type: ignore[no-any-return]
+        return lambda text: parse([Document(text=text)])
+    if split := first_method(chunker, "split_text"):
+        return split
     if callable(chunker) and not isinstance(chunker, type):
         return chunker  # type: ignore[no-any-return]
     raise InputTypeError(

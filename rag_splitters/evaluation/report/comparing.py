@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,21 +25,24 @@ from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.measure.chunks import (
     ChunkLocator,
     LocatedChunk,
+    is_single,
     locate_chunks,
     locate_results,
+    search_method,
 )
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import measure, rank
 from rag_splitters.evaluation.measure.questions import Question, check_question, check_texts
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
-from rag_splitters.models.clients import first_method
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.text.sizing import LengthFunction, text_length
 from rag_splitters.text.structure import Range
 
-_SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
-_RETRIEVES = ("invoke", "retrieve")
+_AT_ONCE = 1024  # texts for one step of the progress bar
+
+_Bar: TypeAlias = Callable[..., Iterable[Any]]
+"""Iterates with a progress bar: rich's `track`, with `description=`."""
 
 
 def compare(
@@ -92,7 +95,6 @@ def compare(
     >>> report.metric("small", "recall")
     1.0
     """
-    bar = partial(_progress, show=show_progress)
     check_texts(documents)
     check_list(questions, "questions")
     check_list(budgets, "budgets")
@@ -101,19 +103,23 @@ def compare(
     if not any(text.strip() for text in documents.values()):
         raise InputError("there are no documents: pass at least one text that is not blank")
     by_name = named(strategies)
-    needs_model = bool(questions) and not all(map(_is_retriever, by_name.values()))
+    needs_model = bool(questions) and not all(map(search_method, by_name.values()))
     model = _model(embeddings, cache) if needs_model else None
-    name = model.description if model else ""
-    sizes = tuple(sorted(set(budgets)))
-    settings = Settings(k, sizes, length_function, name)
+    description = model.description if model else ""
+    settings = Settings(k, tuple(sorted(set(budgets))), length_function, description)
+    console = Console(stderr=True)
+    is_shown = show_progress and console.is_terminal
+    bar: _Bar = partial(track, console=console, transient=True, disable=not is_shown)
     faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
     measured = [
-        _cut(name, strategy, documents, faults, length_function, bar(f"Chunking: {name}"))
+        _cut(name, strategy, documents, faults, length_function, bar)
         for name, strategy in by_name.items()
     ]
     if questions:
-        search = partial(_search, settings, documents, questions, model, bar)
-        measured = [replace(each, measurements=search(each)) for each in measured]
+        measured = [
+            replace(each, measurements=_search(each, settings, documents, questions, model, bar))
+            for each in measured
+        ]
     return Report(settings, dict(documents), tuple(questions), tuple(measured))
 
 
@@ -130,66 +136,65 @@ def _cut(
     documents: Mapping[str, str],
     faults: Mapping[str, DocumentFaults],
     unit: LengthFunction,
-    bar: Callable[[Iterable[Any]], Iterable[Any]],
+    bar: _Bar,
 ) -> Strategy:
     """Return a strategy with its chunks and their faults; a retriever as it is."""
-    if _is_retriever(strategy):
+    if search_method(strategy):
         return Strategy(name, strategy)
-    chunks = locate_chunks(strategy, documents, bar)
+    chunks = locate_chunks(strategy, documents, partial(bar, description=f"Chunking: {name}"))
     if not chunks:
         raise InputError(f"{name} gives no chunks for these documents")
     sizes = _sizes(chunks, unit)
-    return Strategy(
-        name, strategy, tuple(chunks), sizes, count_faults(faults, chunks, sizes.tolist())
-    )
+    counts = count_faults(faults, chunks, sizes.tolist())
+    return Strategy(name, strategy, tuple(chunks), sizes, counts)
 
 
 def _search(
+    strategy: Strategy,
     settings: Settings,
     documents: Mapping[str, str],
     questions: Sequence[Question],
     model: CachedEmbeddings | None,
-    bar: Callable[[str], Callable[[Any], Iterable[Any]]],
-    strategy: Strategy,
+    bar: _Bar,
 ) -> NDArray[np.float64]:
     """Return the metrics of one strategy: a row for each question."""
     chunks, sizes, name = strategy.chunks, strategy.sizes.tolist(), strategy.name
-    positions: dict[str, list[Range]] | None = None
+    positions: dict[str, list[Range]] = {each: [] for each in documents}
     rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
-    if model is None or not chunks:
-        retrieve: Any = first_method(strategy.chunker, *_RETRIEVES)
-        results = _results(name, retrieve, documents, questions)
+    search = search_method(strategy.chunker)
+    if search or model is None:
+        results = _results(name, search, documents, questions)
         unit = settings.length_function
         rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in results)
-        bar_name = f"Searching: {name}"
     else:
-        positions = {each: [] for each in documents}
         for chunk in chunks:
             if chunk.position is not None:
                 positions[chunk.document].append(chunk.position)
-        vectors = model.embed([chunk.text for chunk in chunks], bar(f"Embedding: {name}"))
-        texts = [question.text for question in questions]
-        orders = rank(vectors, model.embed_questions(texts, bar("Embedding questions")))
+        texts = [chunk.text for chunk in chunks]
+        vectors = np.concatenate(
+            [
+                model.embed(texts[start : start + _AT_ONCE])
+                for start in bar(range(0, len(texts), _AT_ONCE), description=f"Embedding: {name}")
+            ]
+        )
+        orders = rank(vectors, model.embed_questions([each.text for each in questions]))
         rankings = (((chunks[at], sizes[at]) for at in order) for order in orders)
-        bar_name = f"Measuring: {name}"
     rows = []
-    for question, ranking in zip(bar(bar_name)(questions), rankings, strict=True):
-        own = None if positions is None else positions[question.document]
+    tracked = bar(questions, description=f"Searching: {name}")
+    for question, ranking in zip(tracked, rankings, strict=True):
+        own = None if search else positions[question.document]
         rows.append(measure(question, ranking, settings.k, settings.curve_budgets, own))
     return np.array(rows)
 
 
 def _results(
-    name: str,
-    retrieve: Callable[[str], Any],
-    documents: Mapping[str, str],
-    questions: Sequence[Question],
+    name: str, search: Any, documents: Mapping[str, str], questions: Sequence[Question]
 ) -> Iterator[list[LocatedChunk]]:
     """Yield the results of a retriever, which must hold the documents."""
     locators = {each: ChunkLocator(text) for each, text in documents.items()}
     holds_documents = False
     for question in questions:
-        chunks = locate_results(retrieve(question.text), locators)
+        chunks = locate_results(search(question.text), locators)
         holds_documents = holds_documents or any(each.position for each in chunks)
         yield chunks
     if not holds_documents:
@@ -225,26 +230,13 @@ def named(strategies: Any) -> dict[str, Any]:
         by_name = dict(strategies)
     else:
         by_name = {}
-        for strategy in [strategies] if _is_strategy(strategies) else strategies:
+        for strategy in [strategies] if is_single(strategies) else strategies:
             name = _name(strategy)
             numbered = chain([name], (f"{name} {number}" for number in count(2)))
             by_name[next(each for each in numbered if each not in by_name)] = strategy
     if not by_name:
         raise InputError("there are no strategies to compare: pass at least one chunker")
     return by_name
-
-
-def _is_strategy(value: Any) -> bool:
-    """Whether this is a single strategy, and not several; a pydantic model can be iterated, too."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return True  # cutting raises an error if it is not a strategy
-    is_ours = isinstance(value, Chunker) or callable(value)
-    return is_ours or first_method(value, *_SPLITS, *_RETRIEVES) is not None
-
-
-def _is_retriever(value: Any) -> bool:
-    is_splitter = isinstance(value, Chunker) or first_method(value, *_SPLITS) is not None
-    return not is_splitter and first_method(value, *_RETRIEVES) is not None
 
 
 def _name(chunker: Any) -> str:
@@ -263,15 +255,3 @@ def _name(chunker: Any) -> str:
 def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
     """Return the size of each chunk's text."""
     return np.array([text_length(chunk.text, unit) for chunk in chunks], dtype=np.int64)
-
-
-def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
-    """Return a wrapper that iterates with a progress bar, if standard error is a terminal."""
-    console = Console(stderr=True)
-    return partial(
-        track,
-        description=description,
-        console=console,
-        transient=True,
-        disable=not (show and console.is_terminal),
-    )
