@@ -42,7 +42,6 @@ def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> A
     Parameters:
         body: the request's JSON, `{"values": [{"recordId": ..., "data": {...}}, ...]}`.
         query: parameters from the query string, for records without parameters of their own.
-        chunker: the strategy.
 
     Returns: `{"values": [...]}` with `recordId`, `data`, `errors` and `warnings` for each record,
     in the order of the request. A problem with one record is reported in its errors.

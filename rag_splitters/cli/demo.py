@@ -59,7 +59,6 @@ class Positions(NamedTuple):
     """Where a splitter says that its chunks are.
 
     Parameters:
-        splitter: its name.
         chunks: how many chunks it makes.
         missing: how many of them have no position.
         coverage: the share of the text that the positions cover.

@@ -113,7 +113,6 @@ class _Counts:
 
     Parameters:
         divided: the names of the files that may consist of several documents, such as a mailbox.
-        ids: the ids of all documents.
     """
 
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES, 0))

@@ -122,8 +122,6 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
     """Return a result with its source, position, score and title, and its best match marked.
 
     Parameters:
-        result: the result, which is a LangChain document.
-        number: what stands before its source.
         limit: how many characters of its text to show, around the best match; None: all.
     """
     row = passage_row(result)
@@ -145,7 +143,6 @@ def excerpt(result: Any, limit: int) -> Text:
     """Return a result in one paragraph: its source and position, and the text around the match.
 
     Parameters:
-        result: the result, which is a LangChain document.
         limit: how many characters of its text to show.
     """
     row = passage_row(result)

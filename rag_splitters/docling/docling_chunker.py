@@ -51,7 +51,6 @@ class DoclingChunker(BaseChunker):
         """Cut a document into chunks.
 
         Parameters:
-            dl_doc: the document.
             kwargs: ignored; Docling's own chunkers have options here.
 
         Raises: whatever the strategy raises.

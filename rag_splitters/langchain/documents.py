@@ -53,8 +53,6 @@ def chunk_documents(
 
     Parameters:
         source: the source; if it is itself a chunk, positions refer to the source of that.
-        spans: its spans.
-        ids: creates the ids of the chunks.
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
 
     A key of the source's metadata wins: ours of the same name is left out.

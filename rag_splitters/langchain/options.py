@@ -80,7 +80,6 @@ def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None
     """Return a property under which LangChain's splitters hold a parameter, to read and assign.
 
     Parameters:
-        parameter: our name of the parameter.
         read: returns the value in LangChain's form for a splitter; None: the value itself.
     """
 

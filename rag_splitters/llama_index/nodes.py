@@ -105,9 +105,6 @@ def chunk_nodes(
 
     Parameters:
         node: the document; if it is itself a chunk, positions refer to the source of that.
-        text: its text.
-        spans: its spans.
-        ids: the id of each node.
         include_metadata: whether nodes get the document's metadata.
     """
     kind, shared = _kind(node)

@@ -37,9 +37,6 @@ class Cut:
     """What a strategy made of a text.
 
     Parameters:
-        text: the text.
-        chunker: the strategy.
-        chunks: its chunks.
         seconds: how long it took.
         searches: the chunks that the last questions have retrieved, by question and number.
 

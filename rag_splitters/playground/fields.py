@@ -32,7 +32,6 @@ def read_strategy(fields: Mapping[str, str], name: str) -> dict[str, Any]:
     If another strategy was chosen on the page, its sizes are those of the one before.
 
     Parameters:
-        fields: the texts of all fields.
         name: the name of the strategy's field.
 
     >>> read_strategy({"a": "page", "a.chunk_size": "300", "a.page_break": r"\f"}, "a")

@@ -53,7 +53,6 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
     """Return the strategy with the parameters that a page sent, and the models that it requires.
 
     Parameters:
-        parameters: the values by parameter, as JSON gives them.
         depth: how many chunkers this one is inside of.
 
     Raises: ValueError with a message of one line, if there is no such strategy or parameter, if a

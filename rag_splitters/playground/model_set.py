@@ -29,9 +29,6 @@ class ModelSet:
     """The models, by the names of the parameters that hold them.
 
     Parameters:
-        embeddings: an `Embedder`.
-        llm: a chat model, or None.
-        ner: an entity recogniser, or None.
         names: the command line's names of the models that were passed by name, and `base_url`.
     """
 

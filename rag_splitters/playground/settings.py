@@ -33,8 +33,6 @@ class Side:
     """One of the two strategies.
 
     Parameters:
-        letter: "a" or "b".
-        strategy: the strategy's name.
         values: the parameters that differ from their defaults, as JSON.
         chunk: the number of the chunk whose details are shown, or None.
         tab: what is shown below the text: that chunk, or code.
@@ -72,9 +70,6 @@ class Settings:
     """Everything but the strategies.
 
     Parameters:
-        text: the text.
-        question: the question; blank for none.
-        k: how many chunks to retrieve.
         start: the first code point of the text that is shown, if the text is long.
         answer: where the answer to the question is, if that is known.
     """

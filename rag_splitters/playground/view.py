@@ -53,8 +53,6 @@ def window(
     """Return the part of a long text that is drawn: not too much text, and not too many pieces.
 
     Parameters:
-        start: where it begins.
-        cuts: what is drawn.
         place: a position that must be in it; if it is not, the part begins before this position.
     """
     if not any(_begins_piece(cut, start) for cut in cuts):
@@ -93,8 +91,6 @@ def draw(
     """Return the pieces of a part of the text.
 
     Parameters:
-        shown: the part.
-        hits: the chunks that the question retrieves.
         twins: the chunks that the other side has as well, each with its number there.
         answer: where the answer to the question is.
     """

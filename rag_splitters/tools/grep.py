@@ -34,7 +34,6 @@ class Pattern:
 
     Parameters:
         text: the words, or the regular expression.
-        is_regex: whether it is a regular expression.
 
     Raises InputError for a pattern that is blank, too long or invalid.
 

@@ -24,13 +24,7 @@ class TooLargeError(RagSplittersError):
 
 
 def within_limit(content_length: str, receive: Receive, limit: int) -> Receive:
-    """Wrap `receive` so that it raises `TooLargeError` if the body is larger than `limit` bytes.
-
-    Parameters:
-        content_length: the request's header of that name, or "".
-        receive: the application's function of that name.
-        limit: maximum size of the body in bytes.
-    """
+    """Wrap `receive` so that it raises `TooLargeError` if the body is larger than `limit` bytes."""
     total, length = 0, int(content_length) if content_length.isdecimal() else 0
 
     async def receive_within_limit() -> Message:

@@ -31,7 +31,6 @@ def run_server(
     """Run an application until it is interrupted. Requests are not logged.
 
     Parameters:
-        app: the application.
         host: address to listen on.
         port: port to listen on; 0 for any free port.
         name: what it is, such as "the playground", for the error if uvicorn is not installed.

@@ -49,7 +49,6 @@ def locate_chunks(
         chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
             `split_text`, or a function from a text to chunks: strings, or objects with a text and
             perhaps a start.
-        documents: texts by name.
         track: wraps the documents while they are iterated, for a progress bar.
 
     Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.
@@ -186,7 +185,6 @@ def locate_results(
 
     Parameters:
         results: texts, LangChain documents or LlamaIndex nodes.
-        locators: the documents by name.
     """
     located = []
     for text, metadata, start, end, document_id in map(read_result, results):

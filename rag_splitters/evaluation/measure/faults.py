@@ -51,7 +51,6 @@ class VisibleText:
     For all formats but HTML, that is the source itself.
 
     Parameters:
-        source: the document.
         name: its file name, from which its format may be known.
 
     >>> visible = VisibleText("<p>Tea is <b>hot</b>.</p>")
@@ -98,7 +97,6 @@ class DocumentFaults:
     """Finds the faults of chunks of one document; what belongs to the text is computed once.
 
     Parameters:
-        text: the document.
         name: its file name, from which its format may be known.
 
     >>> faults = DocumentFaults("# Tea\\n\\nBoil the water. It sings.")

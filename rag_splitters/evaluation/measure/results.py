@@ -86,7 +86,6 @@ class Strategy:
     Parameters:
         chunker: the chunker, or the retriever.
         chunks: its chunks of all documents; none for a retriever, which keeps its own.
-        sizes: their sizes in units.
         faults: how many chunks have each of the faults in `FAULTS`; None for a retriever.
         measurements: a row for each question, with the settings' `columns`; None without questions.
     """

@@ -69,7 +69,6 @@ def compare(
             to strings, or a retriever that holds the documents, such as a parent-child retriever.
             To fill the largest budget, a retriever must return twice that much.
         documents: texts by name; documents without questions are searched, too.
-        questions: the questions.
         embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
             `CachedEmbeddings` of one, if strategies embed with it, too. Questions need it, unless
             all strategies are retrievers.
