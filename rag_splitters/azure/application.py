@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-import logging
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from rag_splitters.azure.contract import answer_records
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import InputError, RagSplittersError
-from rag_splitters.web.http import (
-    TooLargeError,
-    error_response,
-    json_response,
-    log_failure,
-    within_limit,
-)
-
-logger = logging.getLogger(__name__)
+from rag_splitters.errors import InputError
+from rag_splitters.web.http import answered, error_response, json_response, within_limit
 
 
 def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starlette:
@@ -34,24 +24,17 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
         if api_key is not None and not hmac.compare_digest(key, api_key.encode()):
             message = "the header api-key is missing or wrong"
             return error_response(message, 401, {"WWW-Authenticate": "ApiKey"})
+        too_large = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
+        return await answered(
+            answer(request), error_response, what="the skill", too_large=too_large
+        )
+
+    async def answer(request: Request) -> Response:
         length = request.headers.get("content-length", "")
         limited = within_limit(length, request.receive, max_bytes)
-        try:
-            body = await Request(request.scope, limited).body()
-            query = _query_of(request)
-            answer = await run_in_threadpool(answer_records, body, query, chunker)
-            return json_response(answer)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except asyncio.CancelledError:
-            return error_response("the skill is being stopped", 503)
-        except TooLargeError:
-            message = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
-            return error_response(message, 413)
-        except RagSplittersError as error:
-            return error_response(error, 400)
-        except Exception as error:
-            return error_response(log_failure(logger, "the skill failed", error), 500)
+        body = await Request(request.scope, limited).body()
+        query = _query_of(request)
+        return json_response(await run_in_threadpool(answer_records, body, query, chunker))
 
     async def health(request: Request) -> Response:
         return json_response({"status": "ok"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -20,8 +19,6 @@ from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.web.http import log_failure, one_line
-
-logger = logging.getLogger(__name__)
 
 MAX_RECORDS = 10_000
 """Maximum number of records in a request; Azure AI Search sends 1,000 by default."""
@@ -100,8 +97,8 @@ class _Record:
             yield
         except Exception as error:
             is_ours = isinstance(error, RagSplittersError)
-            what = "the skill failed on a record"
-            message = one_line(error if is_ours else log_failure(logger, what, error))
+            what = "the skill's work on a record"
+            message = one_line(error if is_ours else log_failure(what, error))
             self.answer["data"], self.answer["errors"] = {}, [{"message": message}]
 
     def parse(self, query: Mapping[str, str], ids: set[str]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +15,7 @@ from markupsafe import Markup, escape
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -63,9 +61,7 @@ from rag_splitters.reading.places import draw_page
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS
 from rag_splitters.span import Chunk
 from rag_splitters.text.surrogates import without_surrogates
-from rag_splitters.web.http import TooLargeError, log_failure, one_line
-
-logger = logging.getLogger(__name__)
+from rag_splitters.web.http import answered, one_line
 
 _PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
 _REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
@@ -395,22 +391,14 @@ class _Page:
 def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
     """Return an endpoint that calls the method in a thread and answers errors with one line."""
 
+    async def answer(request: Request) -> Response:
+        body, kind = await request.body(), request.headers.get("content-type", "")
+        return await run_in_threadpool(method, request.query_params, body, kind)
+
     async def endpoint(request: Request) -> Response:
-        try:
-            body = await request.body()
-            kind = request.headers.get("content-type", "")
-            return await run_in_threadpool(method, request.query_params, body, kind)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except asyncio.CancelledError:
-            return PlainTextResponse("the playground is being stopped", 503)
-        except TooLargeError:
-            limit = f"{MAX_BYTES // 1_000_000} MB"
-            return PlainTextResponse(f"the request is too large: the limit is {limit}", 413)
-        except RagSplittersError as error:
-            return PlainTextResponse(one_line(error), 400)
-        except Exception as error:
-            return PlainTextResponse(log_failure(logger, "the playground failed", error), 500)
+        too_large = f"the request is too large: the limit is {MAX_BYTES // 1_000_000} MB"
+        what = "the playground"
+        return await answered(answer(request), PlainTextResponse, what=what, too_large=too_large)
 
     return endpoint
 

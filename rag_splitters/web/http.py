@@ -1,16 +1,20 @@
-"""Limits for requests, and JSON responses."""
+"""Limits for requests, responses to errors, and JSON responses."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from rag_splitters.errors import RagSplittersError
+
+logger = logging.getLogger(__name__)
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -44,18 +48,44 @@ def one_line(error: object) -> str:
     return message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + " …"
 
 
-def log_failure(logger: logging.Logger, what: str, error: BaseException) -> str:
+def log_failure(what: str, error: BaseException) -> str:
     """Log a bug with its traceback, and return a message by which it can be looked up."""
     number = secrets.token_hex(4)
-    logger.error("%s (failure %s)", what, number, exc_info=error)
+    logger.error("%s failed (failure %s)", what, number, exc_info=error)
     return f"internal error {type(error).__name__}: see failure {number} in the server's log"
 
 
-def error_response(
-    error: object, status: int, headers: Mapping[str, str] | None = None
+async def answered(
+    work: Awaitable[Response],
+    respond: Callable[[str, int], Response],
+    *,
+    what: str,
+    too_large: str,
 ) -> Response:
-    """Return a response `{"error": message}`, with the message as one line."""
-    return json_response({"error": one_line(error)}, status, headers)
+    """Return the response of a server's work; an error becomes one line and a status.
+
+    Parameters:
+        respond: makes a response of a message and a status.
+        what: the server, such as "the playground".
+        too_large: the message for a request whose body is larger than the limit.
+    """
+    try:
+        return await work
+    except ClientDisconnect:
+        return Response(status_code=400)
+    except asyncio.CancelledError:
+        return respond(f"{what} is being stopped", 503)
+    except TooLargeError:
+        return respond(too_large, 413)
+    except RagSplittersError as error:
+        return respond(one_line(error), 400)
+    except Exception as error:
+        return respond(log_failure(what, error), 500)
+
+
+def error_response(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response `{"error": message}`."""
+    return json_response({"error": message}, status, headers)
 
 
 def json_response(

@@ -498,7 +498,7 @@ def test_bug_in_a_strategy_is_logged_with_its_traceback_and_not_shown(
     assert told.startswith(f"internal error {kind.__name__}: see failure ")
     assert "secret" not in told
     assert told.split()[5] in caplog.text
-    assert "the skill failed on a record" in caplog.text
+    assert "the skill's work on a record failed" in caplog.text
     assert "Traceback" in caplog.text
     assert "secret details" in caplog.text
 
