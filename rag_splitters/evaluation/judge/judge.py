@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
@@ -102,11 +101,9 @@ class Judge:
 
         Run it by `calls.run` or `arun`.
         """
-        form = (
-            ""
-            if self._chat.is_structured
-            else f"\n\n{_JSON}{json.dumps(schema.model_json_schema())}"
-        )
+        form = f"\n\n{_JSON}{json.dumps(schema.model_json_schema())}"
+        if self._chat.is_structured:
+            form = ""
         prompts = [prompt + form for group in groups for prompt in group]
         answers = await ask_each(
             self._chat,
@@ -144,9 +141,3 @@ def _read(answer: str | BaseModel, schema: type[Answer]) -> Answer:
 def as_judge(judge: Any) -> Judge:
     """Return the judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
-
-
-def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON lines, in ASCII, so that lone surrogates survive."""
-    lines = [json.dumps(row, sort_keys=True) + "\n" for row in rows]
-    Path(path).write_text("".join(lines), encoding="ascii", newline="\n")

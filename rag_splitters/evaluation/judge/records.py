@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
-from rag_splitters.evaluation.judge.judge import Failure, write_lines
+from rag_splitters.evaluation.judge.judge import Failure
 from rag_splitters.evaluation.measure.questions import Question, read_lines
-from rag_splitters.evaluation.measure.uncertainty import Estimate, mean_score, percent
+from rag_splitters.evaluation.measure.uncertainty import Estimate, mean_score
 
 Item = TypeVar("Item")
 
@@ -75,11 +75,10 @@ class ScoreReport:
     @property
     def groups(self) -> dict[str, Estimate | None]:
         """The mean score of each group, such as "true facts"."""
-        scores: dict[str, list[float]] = {each.group: [] for each in self.records if each.group}
+        scores: dict[str, list[float]] = {}
         for each in self.records:
-            if each.group and each.score is not None:
-                scores[each.group].append(each.score)
-        return {group: mean_score(values) for group, values in scores.items()}
+            scores.setdefault(each.group, []).extend(() if each.score is None else [each.score])
+        return {group: mean_score(values) for group, values in scores.items() if group}
 
     @property
     def empty(self) -> int:
@@ -92,15 +91,17 @@ class ScoreReport:
         return _count_reasons(self.records)
 
     def __str__(self) -> str:
-        lines = [f"{self.metric}: {percent(self.score)}"]
-        lines += [f"{group}: {percent(score)}" for group, score in self.groups.items()]
+        scores = {self.metric: self.score, **self.groups}
+        lines = [
+            f"{name}: {score.percent() if score else 'no score'}" for name, score in scores.items()
+        ]
         lines += [f"nothing retrieved ({self.empty})"] if self.empty else []
         lines += [f"failed: {reason} ({count})" for reason, count in self.failures.items()]
         return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
         """Write JSON lines: one for each record, with texts, verdicts and explanations."""
-        write_lines(path, (each.as_dict() for each in self.records))
+        _write_lines(path, (each.as_dict() for each in self.records))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Generated(list[Item]):
 
     def export(self, path: str | Path) -> None:
         """Write the items as JSON lines, for `read_questions` or `read_facts`."""
-        write_lines(path, map(_row, self))
+        _write_lines(path, map(_row, self))
 
 
 def _row(item: Any) -> dict[str, Any]:
@@ -157,6 +158,12 @@ def _row(item: Any) -> dict[str, Any]:
         return asdict(item)
     references = [{"start": start, "end": end} for start, end in item.references]
     return {"question": item.text, "document": item.document, "references": references}
+
+
+def _write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines, in ASCII, so that lone surrogates survive."""
+    lines = [json.dumps(row, sort_keys=True) + "\n" for row in rows]
+    Path(path).write_text("".join(lines), encoding="ascii", newline="\n")
 
 
 def _count_reasons(records: Iterable[Record]) -> dict[str, int]:

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from rag_splitters.calls import Call, arun, in_both_forms, run
+from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.evaluation.judge.judge import Failure, Judge, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Record, ScoreReport
 from rag_splitters.evaluation.measure.questions import Question
-from rag_splitters.models.calling import abounded
+from rag_splitters.models.calling import for_each
 from rag_splitters.models.clients import first_method, is_awaitable, retrieve_calls
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.prompts import enclosed, fill
@@ -40,7 +40,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
 
     If the retriever raises an error, the question has a failure instead, and the others go on.
     Raises TypeError if this is not a retriever, or, when awaited, if it returns anything but texts.
-    In an event loop, up to four questions run at once if the retriever is an async function.
+    Up to four questions run at once if the retriever is an async function.
 
     >>> from rag_splitters.calls import run
     >>> async def shout() -> list[Retrieved]:
@@ -66,10 +66,11 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
         return tuple(read_result(each).text for each in result)
 
     limit = _MAX_CONCURRENCY if is_awaitable(retriever) else 1  # others may not be thread-safe
-    return Call(
-        lambda: [run(answer(question)) for question in questions],
-        lambda: abounded(lambda question: arun(answer(question)), questions, limit),
-    )
+    return for_each(answer, questions, limit)
+
+
+class _Judgement(BaseModel):
+    reason: str = Field(description="Why, in one short sentence.")
 
 
 async def _judge(
@@ -93,23 +94,18 @@ async def _judge(
         () if isinstance(texts, Failure) else prompts(number, texts)
         for number, texts in enumerate(retrieved)
     ]
-    judgements = await judge.judge(groups, schema)
     records = []
-    rows = zip(queries, retrieved, judgements, strict=True)
+    rows = zip(queries, retrieved, await judge.judge(groups, schema), strict=True)
     for number, (query, texts, answers) in enumerate(rows):
-        if isinstance(texts, Failure):
-            records.append(Record(text=query, failure=texts))
-            continue
-        failure = next((each for each in answers if isinstance(each, Failure)), None)
+        failures = [each for each in (texts, *answers) if isinstance(each, Failure)]
         judged = [None if isinstance(each, Failure) else each for each in answers]
-        valid = [each.verdict for each in judged if each]
         record = Record(
             text=query,
-            score=None if failure else score(number, valid),
-            failure=failure,
-            texts=texts,
-            verdicts=tuple(each.verdict if each else None for each in judged),
-            explanations=tuple(each.reason if each else None for each in judged),
+            score=None if failures else score(number, [each.verdict for each in judged if each]),
+            failure=failures[0] if failures else None,
+            texts=() if isinstance(texts, Failure) else texts,
+            verdicts=tuple(each and each.verdict for each in judged),
+            explanations=tuple(each and each.reason for each in judged),
         )
         records.append(record)
     return records
@@ -138,10 +134,9 @@ Was this passage useful in arriving at this answer to the question? First give t
 reason, then the verdict: 1 if it was useful, 0 if it was not."""
 
 
-class Useful(BaseModel):
+class Useful(_Judgement):
     """Whether a passage was useful in arriving at an answer."""
 
-    reason: str = Field(description="Why, in one short sentence.")
     verdict: Literal[0, 1] = Field(description="1 if the passage was useful, 0 if it was not.")
 
 
@@ -196,10 +191,9 @@ async def _context_precision(
         parts = {"question": queries[number], "answer": references[number]}
         return [fill(_PRECISION_PROMPT, passage=text, **parts) for text in texts]
 
-    def score(_: int, verdicts: Sequence[int]) -> float:
-        return average_precision(verdicts)
-
-    records = await _judge(judge, Useful, queries, retriever, prompts, score)
+    records = await _judge(
+        judge, Useful, queries, retriever, prompts, lambda _, verdicts: average_precision(verdicts)
+    )
     return ScoreReport("context precision", judge.model, tuple(records))
 
 
@@ -244,10 +238,9 @@ _RELEVANCE_PROMPTS = (
 )
 
 
-class Rating(BaseModel):
+class Rating(_Judgement):
     """How relevant a context is to a question."""
 
-    reason: str = Field(description="Why, in one short sentence.")
     verdict: Literal[0, 1, 2] = Field(description="0: not at all, 1: in part, 2: completely.")
 
 
@@ -337,10 +330,9 @@ It is True if the passages say so, and False if they say otherwise or do not say
 give the reason, then the verdict."""
 
 
-class Truth(BaseModel):
+class Truth(_Judgement):
     """Whether a statement is true according to the passages."""
 
-    reason: str = Field(description="Why, in one short sentence.")
     verdict: bool = Field(description="True if the passages say so, else False.")
 
 

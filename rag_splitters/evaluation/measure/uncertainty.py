@@ -112,8 +112,3 @@ def mean_score(scores: Sequence[float]) -> Estimate | None:
     if low == high:
         low, high = mean - 3 / len(scores), mean + 3 / len(scores)
     return Estimate(mean, max(0.0, low), min(1.0, high))
-
-
-def percent(value: Estimate | None) -> str:
-    """Return an estimate in percent; "no score" for None."""
-    return value.percent() if value else "no score"
