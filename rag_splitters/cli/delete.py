@@ -8,13 +8,8 @@ from typing import Annotated
 import typer
 
 from rag_splitters.cli.index import document_name
-from rag_splitters.cli.options import (
-    BaseUrlOption,
-    EmbeddingsOption,
-    JsonOption,
-    models_from_options,
-)
-from rag_splitters.cli.stored_index import check_is_index, open_index
+from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, JsonOption
+from rag_splitters.cli.stored_index import existing_index
 from rag_splitters.cli.views import write_line
 from rag_splitters.errors import InputError
 from rag_splitters.text.coloured import number_of
@@ -34,10 +29,8 @@ def delete(
 
     The files themselves stay. Pass the same --embeddings as for `index`.
     """
-    model = models_from_options(embeddings, None, base_url).get("embeddings")
-    check_is_index(folder)
     names = dict.fromkeys(map(document_name, files))
-    with open_index(folder, model) as retriever:
+    with existing_index(folder, embeddings, base_url) as retriever:
         counts = {name: retriever.delete(source=name).get("num_deleted", 0) for name in names}
     removed = sum(counts.values())
     unknown = [name for name, count in counts.items() if not count]

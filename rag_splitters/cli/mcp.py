@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_splitters.cli.options import (
-    BaseUrlOption,
-    EmbeddingsOption,
-    PortOption,
-    models_from_options,
-)
-from rag_splitters.cli.stored_index import check_is_index, open_index
+from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, PortOption
+from rag_splitters.cli.stored_index import existing_index
 from rag_splitters.extras import needs
 
 if TYPE_CHECKING:
@@ -46,9 +41,7 @@ def mcp(
     token of the environment variable RAG_SPLITTERS_MCP_TOKEN, or the one that is printed at the
     start, in a header: Authorization: Bearer TOKEN.
     """
-    model = models_from_options(embeddings, None, base_url).get("embeddings")
-    check_is_index(folder)
-    with open_index(folder, model) as retriever:
+    with existing_index(folder, embeddings, base_url) as retriever:
         server = _server(retriever)
         if http:
             _serve_http(server, port)

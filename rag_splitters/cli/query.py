@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_splitters.cli.marked_pages import write_pages
-from rag_splitters.cli.options import (
-    BaseUrlOption,
-    EmbeddingsOption,
-    JsonOption,
-    models_from_options,
-)
-from rag_splitters.cli.stored_index import check_is_index, open_index
+from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, JsonOption
+from rag_splitters.cli.stored_index import existing_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
-from rag_splitters.errors import InputError
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.parent_child.options import QueryOptions, Retrieve
+from rag_splitters.reading import mark_pages
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 _EXCERPT = 400  # characters of a result that are shown
 _HELP = {name: " ".join(text.split()) for name, text in field_descriptions(QueryOptions).items()}
@@ -62,17 +61,15 @@ def query(
     A score is between 0 (nothing in common with the question) and 1. Pass the same --embeddings as
     for `index`.
     """
-    model = models_from_options(embeddings, None, base_url).get("embeddings")
     if not question.strip():
         raise InputError("the question is blank")
-    check_is_index(folder)
     options = {
         "retrieve": retrieve,
         "k": k,
         "max_tokens": max_tokens,
         "score_threshold": min_score or None,
     }
-    with open_index(folder, model, **options) as retriever:
+    with existing_index(folder, embeddings, base_url, **options) as retriever:
         results = retriever.invoke(question)
     if not results:
         limit = (
@@ -85,5 +82,31 @@ def query(
     else:
         for number, result in enumerate(results, 1):
             console().print(passage_view(result, f"{number}. ", None if full else _EXCERPT))
-    for line in write_pages(results, pages) if pages else ():
+    for line in _write_pages(results, pages) if pages else ():
         typer.echo(line, err=True)
+
+
+def _write_pages(results: Sequence[Document], folder: Path) -> Iterator[str]:
+    """Write a PDF for each PDF among the sources of the results, and yield what was done.
+
+    Raises FileError if the folder cannot be written.
+    """
+    by_source: dict[str, list[Document]] = {}
+    for result in results:
+        source = str(result.metadata.get("source", ""))
+        if source.lower().endswith(".pdf"):
+            by_source.setdefault(source, []).append(result)
+    if not by_source:
+        yield "None of the results comes from a PDF, so no pages were written."
+    for number, (source, chunks) in enumerate(by_source.items(), 1):
+        if not Path(source).exists():
+            yield f"{source} is not there any more, so its pages were not written."
+            continue
+        target = folder / f"{number}_{Path(source).name}"
+        data = mark_pages(source, chunks)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        except OSError as error:
+            raise FileError(f"{target} cannot be written: {error.strerror or error}") from error
+        yield f"Wrote {target}."

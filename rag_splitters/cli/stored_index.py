@@ -1,15 +1,16 @@
-"""The index on disk that the commands `index` and `query` share."""
+"""The index on disk that several commands share."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
+from rag_splitters.cli.options import models_from_options
 from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.models import Embedder
 from rag_splitters.parameters.messages import plain_errors
@@ -90,12 +91,19 @@ def is_index(folder: Path) -> bool:
     return (folder / "parents").is_dir() and (folder / "chroma").is_dir()
 
 
-def check_is_index(folder: Path) -> None:
-    """Raise FileNotFoundError if the folder holds no index."""
+def existing_index(
+    folder: Path, embeddings: str | None, base_url: str | None, **options: Any
+) -> AbstractContextManager[ParentDocumentRetriever]:
+    """Open the index of a folder with the model that the command's options name.
+
+    Raises FileNotFoundError if the folder holds no index, and what `open_index` raises.
+    """
+    model = models_from_options(embeddings, None, base_url).get("embeddings")
     if not is_index(folder):
         raise MissingFileError(
             f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
         )
+    return open_index(folder, model, **options)
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings
 
 from rag_splitters.langchain import splitters
-from rag_splitters.langchain.docling import docling_document
-from rag_splitters.langchain.loader import FileLoader
+from rag_splitters.langchain.loader import FileLoader, docling_document
 from rag_splitters.langchain.splitters import *
 from rag_splitters.models import Embedder, HashingEmbeddings
 

@@ -7,9 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.llama_index import parsers
-from rag_splitters.llama_index.docling import docling_document
 from rag_splitters.llama_index.parsers import *
-from rag_splitters.llama_index.reader import FileReader
+from rag_splitters.llama_index.reader import FileReader, docling_document
 
 if TYPE_CHECKING:
     from rag_splitters.llama_index.embeddings import HashingEmbedding

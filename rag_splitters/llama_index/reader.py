@@ -1,9 +1,10 @@
-"""Files as LlamaIndex documents."""
+"""Files, and documents of Docling, as LlamaIndex documents."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
@@ -13,6 +14,9 @@ from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
 from rag_splitters.structure.mails import MAIL_KEYS
 from rag_splitters.text.origin import reading_options
+
+if TYPE_CHECKING:
+    from docling_core.types.doc.document import DoclingDocument
 
 
 class FileReader(BaseReader):
@@ -76,4 +80,32 @@ def _document(source: Source, extra_info: dict[str, Any]) -> Document:
         id_=source.id,
         excluded_embed_metadata_keys=excluded,
         excluded_llm_metadata_keys=excluded.copy(),
+    )
+
+
+def docling_document(
+    document: DoclingDocument, metadata: Mapping[str, Any] | None = None
+) -> Document:
+    """Convert a `DoclingDocument` to a LlamaIndex document, for any of our node parsers.
+
+    The text is Markdown with the headings, lists, tables and code that Docling found, and nodes
+    know their pages; see `rag_splitters.docling.read_docling`.
+
+    Parameters:
+        document: what Docling's `DocumentConverter` returns in `.document`.
+        metadata: more metadata to add; it wins over what Docling says.
+
+    Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
+    """
+    from rag_splitters.docling import read_docling
+
+    source = read_docling(document, metadata)
+    visible = {"source", "title", *(metadata or ())}
+    hidden = [key for key in source.metadata if key not in visible]
+    return Document(
+        text=source.text,
+        metadata=dict(source.metadata),
+        id_=source.id,
+        excluded_embed_metadata_keys=hidden,
+        excluded_llm_metadata_keys=hidden,
     )
