@@ -13,6 +13,7 @@ from rag_splitters.contract.groups import checked, numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
+from rag_splitters.contract.own_texts import chunk_key
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import ChunkIds
@@ -214,7 +215,7 @@ class Chunker(BaseModel):
             if span.parent is not None:
                 details["parent_id"] = chunks[span.parent].id
             details["chunk_index"] = index
-            chunk_id = new_id(span.start, span.end, span.content)
+            chunk_id = new_id(*chunk_key(span, index))
             chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
         return chunks
 

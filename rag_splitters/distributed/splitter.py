@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.each import split_each
+from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.distributed.columns import (
     ERROR,
     METADATA,
@@ -57,7 +58,7 @@ class TableSplitter(DocumentTable):
 
     - `chunk_id`, a UUIDv5; `document_id`, the document's id as text, or a UUID of its text and
       metadata if it has none; `text`; `start_index` and `end_index`, code points in the document's
-      text; `chunk_index`;
+      text, which are null if a subclass's own `split_text` leaves them unknown; `chunk_index`;
     - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, which are null if
       the strategy does not set them, and `chunk_metadata`, a JSON object with everything else;
     - `error`, only with `on_error="row"`;
@@ -205,8 +206,7 @@ def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
     document_id = source_identity(text, source.metadata, source.id) if spans else ""
     ids: list[str] = []
     for index, span in enumerate(spans):
-        start, end, content = span.start, span.end, span.content
-        ids.append(new_id(start, end, content))
+        ids.append(new_id(*chunk_key(span, index)))
         values = _NO_DETAILS
         if details := span.to_metadata():
             if span.parent is not None:
@@ -215,8 +215,12 @@ def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
                 values = (*(details.pop(key, None) for key in TYPED), _json(details))
             except Exception as error:  # metadata may hold anything
                 raise _failure(source, error) from error
-        chunk_text = text[start:end] if content is None else without_surrogates(content)
-        yield ids[-1], document_id, chunk_text, start, end, index, *values
+        content = span.text_of(text)
+        if span.content is not None:
+            content = without_surrogates(content)
+        is_loose = isinstance(span, LooseSpan)
+        start, end = (None, None) if is_loose else (span.start, span.end)
+        yield ids[-1], document_id, content, start, end, index, *values
 
 
 def _metadata_batch(rows: pa.RecordBatch, fields: Sequence[pa.Field]) -> pa.RecordBatch:

@@ -105,6 +105,24 @@ def test_front_end_is_taken_as_the_chunker(module: str, page_break: str | None) 
     assert any("page_start" in row for row in rows) == (page_break is not None)
 
 
+class Rewriting(rag_splitters.langchain.SentenceTextSplitter):
+    """Rewrites its chunks, so that the positions of some are unknown."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [text[:3], "MILK!", "MILK!"]
+
+
+def test_chunks_that_a_subclass_rewrites_are_those_of_the_front_end() -> None:
+    given = [Given("a", "one two")]
+    chunks = TableSplitter(Rewriting(), id_column="key").split_table(table_of(given))
+    rows = of_rows(chunks.to_pylist())
+    positions = dict.fromkeys(("start_index", "end_index"))
+    assert rows == [{**positions, **each} for each in expected(Rewriting(), given)]
+    assert chunks.column("start_index").to_pylist() == [0, None, None]
+    assert len(set(chunks.column("chunk_id").to_pylist())) == 3
+    assert len({chunk.id for chunk in Rewriting().chunk("one two")}) == 3
+
+
 def test_page_break_numbers_pages_from_the_document_s_first() -> None:
     given = table_of([Given("a", "one\ftwo", page=4)])
     splitting = TableSplitter(SeparatorChunker(separators=["\f"]), page_break="\f")

@@ -28,6 +28,20 @@ from rag_splitters.llama_index import SentenceNodeParser
 TEXT = (Path(__file__).parents[1] / "data" / "evaluation" / "corpora" / "bakery.md").read_text(
     "utf-8"
 )
+
+
+class Rewriting(SentenceTextSplitter):
+    """Rewrites its chunks: one can still be found, one cannot."""
+
+    def split_text(self, text: str) -> list[str]:
+        return ["Tea  is old.", "MILK!"]
+
+
+def test_chunks_that_a_subclass_rewrites_have_no_position_unless_they_are_found() -> None:
+    chunks = locate_chunks(Rewriting(), {"one": "Milk is white. Tea is old."})
+    assert [chunk.position for chunk in chunks] == [(15, 26), None]
+
+
 REPEATED = "One line.\n\n" * 40
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.clients import first_method
 from rag_splitters.parent_child.records import SOURCE_KEY
@@ -40,10 +41,11 @@ def locate_chunks(
 ) -> list[LocatedChunk]:
     """Cut documents into chunks with positions; blank chunks are left out.
 
-    Our own chunks carry their positions. If a chunk of another library states its start, that
-    start is used where the text there matches, except for LlamaIndex, which always states the first
-    occurrence. Other chunks are searched for after the previous chunk, without regard to white
-    space, which many libraries change. A chunk that is not found has no position.
+    Our own chunks carry their positions, unless a subclass's `split_text` rewrote them. If a chunk
+    of another library states its start, that start is used where the text there matches, except for
+    LlamaIndex, which always states the first occurrence. Other chunks are searched for after the
+    previous chunk, without regard to white space, which many libraries change. A chunk that is not
+    found has no position.
 
     Parameters:
         chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
@@ -63,9 +65,13 @@ def locate_chunks(
             for number, (name, text) in enumerate(documents.items())
         ]
         for name, spans in zip(documents, track(chunker.split(sources)), strict=True):
+            locator = ChunkLocator(documents[name])
             for span in spans:
                 content = span.text_of(documents[name])
-                chunks.append(LocatedChunk(content, name, (span.start, span.end)))
+                position: Range | None = (span.start, span.end)
+                if isinstance(span, LooseSpan):
+                    position = locator.locate(content)
+                chunks.append(LocatedChunk(content, name, position))
     else:
         split = _splitter(chunker)
         for name, text in track(documents.items()):
