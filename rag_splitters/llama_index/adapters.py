@@ -343,11 +343,15 @@ class VectorStoreChildren(ChildStore):
         return await self._query(query, n, VectorStoreQueryMode.DEFAULT)
 
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
-        """Find children by the store's own maximal marginal relevance."""
-        return await self._query(query, n, VectorStoreQueryMode.MMR, balance)
+        """Find children by the store's own maximal marginal relevance.
+
+        Some stores read the balance from the query, and most from LlamaIndex's keywords.
+        """
+        keywords = {"mmr_threshold": balance, "mmr_prefetch_k": pool}
+        return await self._query(query, n, VectorStoreQueryMode.MMR, **keywords)
 
     async def _query(
-        self, query: str, n: int, mode: VectorStoreQueryMode, balance: float | None = None
+        self, query: str, n: int, mode: VectorStoreQueryMode, **keywords: float
     ) -> list[Match]:
         vector = await self.vectors.embed_question(query)
         store_query = VectorStoreQuery(
@@ -356,9 +360,9 @@ class VectorStoreChildren(ChildStore):
             similarity_top_k=n,
             filters=self._filters,
             mode=mode,
-            mmr_threshold=balance,
+            mmr_threshold=keywords.get("mmr_threshold"),
         )
-        result = await call_method(self._store, "query", store_query)
+        result = await call_method(self._store, "query", store_query, **keywords)
         nodes = result.nodes or []
         scores = result.similarities or [None] * len(nodes)
         pairs = zip(nodes, scores, strict=True)

@@ -277,3 +277,22 @@ def test_a_store_in_memory_keeps_what_json_lacks() -> None:
     document = Document(text="Amber fjord.", id_="a", metadata={"day": datetime.date(2026, 1, 1)})
     retriever.add_documents([document])
     assert retriever.get(["a"])[0].metadata == document.metadata
+
+
+def test_own_vector_store_gets_the_options_of_mmr_as_llama_index_passes_them() -> None:
+    calls: list[dict[str, Any]] = []
+
+    class Recording(ListVectorStore):
+        def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+            calls.append({"mode": query.mode.value, "field": query.mmr_threshold, **kwargs})
+            return super().query(query, **kwargs)
+
+    options = {"search_type": "mmr", "mmr_threshold": 0.2, "mmr_prefetch_k": 99}
+    with parent_document_retriever(
+        [Document(text="Tea is hot.")], vector_store=Recording(kept={}), **options
+    ) as retriever:
+        assert retriever.retrieve("tea")
+        retriever.search_type = "similarity"
+        assert retriever.retrieve("tea")
+    assert calls[0] == {"mode": "mmr", "field": 0.2, "mmr_threshold": 0.2, "mmr_prefetch_k": 99}
+    assert calls[-1] == {"mode": "default", "field": None}
