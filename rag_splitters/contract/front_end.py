@@ -12,9 +12,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from rag_splitters.contract.chunker import Chunker, is_ours, without
 from rag_splitters.contract.own_texts import base_texts, own_spans
+from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
-from rag_splitters.span import Source, Span
+from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.pages import check_page_break
 
 
@@ -103,6 +104,14 @@ class FrontEnd(Chunker):
             return
         async for spans in super().asplit(sources):
             yield spans
+
+    def chunk_stream(
+        self, handle: Handle, *, id: str, block_size: int = 1_000_000
+    ) -> Iterator[Chunk]:
+        """Cut a huge text from a file handle; see `Chunker.chunk_stream`."""
+        if self.overrides("split_text"):
+            check_streams(self, "with a split_text of its own")
+        return super().chunk_stream(handle, id=id, block_size=block_size)
 
     @classmethod
     def overrides(cls, *names: str) -> bool:

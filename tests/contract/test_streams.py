@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rag_splitters import CATALOGUE, Chunker, FixedSizeChunker, RecursiveChunker, Span
 from rag_splitters.contract.streams import STREAMING
 from rag_splitters.errors import InputError
+from rag_splitters.langchain import FixedSizeTextSplitter
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.origin import line_range
 from tests.contract.test_contract import VIOLATIONS
@@ -107,6 +108,16 @@ def test_a_subclass_with_rules_of_its_own_is_refused() -> None:
 
     with pytest.raises(ValueError, match="Halves cannot cut a stream"):
         Halves().chunk_stream(StringIO("text"), id="a")
+
+
+def test_a_front_end_with_a_split_text_of_its_own_is_refused() -> None:
+    class Loud(FixedSizeTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return [text.upper()]
+
+    with pytest.raises(ValueError, match="Loud cannot cut a stream with a split_text of its own"):
+        Loud().chunk_stream(StringIO("text"), id="a")
+    assert [each.text for each in FixedSizeTextSplitter().chunk_stream(StringIO("a"), id="a")]
 
 
 def test_bytes_are_refused() -> None:
