@@ -13,7 +13,7 @@ from starlette.routing import Route
 from rag_splitters.azure.contract import answer_records
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
-from rag_splitters.web.http import answered, error_response, json_response, within_limit
+from rag_splitters.web.http import error_response, json_response, response_or_error, within_limit
 
 
 def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starlette:
@@ -25,7 +25,7 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
             message = "the header api-key is missing or wrong"
             return error_response(message, 401, {"WWW-Authenticate": "ApiKey"})
         too_large = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
-        return await answered(
+        return await response_or_error(
             answer(request), error_response, what="the skill", too_large=too_large
         )
 

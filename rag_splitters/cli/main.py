@@ -23,7 +23,7 @@ from rag_splitters.cli.query import query
 from rag_splitters.cli.serve_skill import serve_skill
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
-from rag_splitters.cli.views import unwrapped
+from rag_splitters.cli.views import unwrap
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE, raise_from_now_on
 from rag_splitters.text.coloured import printable
@@ -122,4 +122,4 @@ def _options(
 
 
 for _command in (demo, split, strategies, index, delete, query, compare, play, mcp, serve_skill):
-    app.command(help=unwrapped(_command.__doc__))(_command)
+    app.command(help=unwrap(_command.__doc__))(_command)

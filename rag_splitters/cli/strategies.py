@@ -18,7 +18,7 @@ from rag_splitters.chunkers.by_name import (
     parameter_docs,
 )
 from rag_splitters.cli.options import JsonOption, complete_strategy
-from rag_splitters.cli.views import console, unwrapped, write_line
+from rag_splitters.cli.views import console, unwrap, write_line
 from rag_splitters.contract.chunker import Chunker
 
 
@@ -52,7 +52,7 @@ def _row(kind: type[Chunker]) -> dict[str, object]:
     return {
         "strategy": kind.strategy,
         "class": kind.__name__,
-        "description": unwrapped(describe_strategy(kind)),
+        "description": unwrap(describe_strategy(kind)),
         "parameters": {
             parameter: {"default": default_as_python(default), "meaning": meaning}
             for parameter, (default, meaning) in parameter_docs(kind).items()
@@ -62,7 +62,7 @@ def _row(kind: type[Chunker]) -> dict[str, object]:
 
 def _show_strategy(out: Console, kind: type[Chunker]) -> None:
     out.print(Text(f"{kind.strategy} ({kind.__name__})", style="bold"))
-    out.print(Text(unwrapped(describe_strategy(kind)) + "\n"))
+    out.print(Text(unwrap(describe_strategy(kind)) + "\n"))
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("parameter", "default", "meaning"):
         table.add_column(heading, overflow="fold")

@@ -35,7 +35,7 @@ def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
     return Console(stderr=error, file=file, highlight=False, markup=False, emoji=False)
 
 
-def unwrapped(docstring: str | None) -> str:
+def unwrap(docstring: str | None) -> str:
     """Return a docstring with each paragraph on one line, for a terminal of any width."""
     return re.sub(r"(?<=\S)\n(?=[^\s*>-]|--)", " ", inspect.cleandoc(docstring or ""))
 
@@ -135,7 +135,7 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
     if title := " > ".join(dict.fromkeys(str(each) for each in titles if each)):
         heading.append(f"\n{' ' * len(number)}{' '.join(printable(title).split())}", "bold")
     before, match, after = _parts(row, limit)
-    body = Text.assemble(before, *_highlighted(match), after)
+    body = Text.assemble(before, *_highlight(match), after)
     return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
 
 
@@ -148,10 +148,10 @@ def excerpt(result: Any, limit: int) -> Text:
     row = passage_row(result)
     before, match, after = (re.sub(r"\s+", " ", part) for part in _parts(row, limit))
     place = f"{printable(str(row['source']))} {row['start']}-{row['end']}: "
-    return Text.assemble((place, "bold"), before, *_highlighted(match.strip()), after)
+    return Text.assemble((place, "bold"), before, *_highlight(match.strip()), after)
 
 
-def _highlighted(match: str) -> list[tuple[str, str]]:
+def _highlight(match: str) -> list[tuple[str, str]]:
     """Return a match in colour, and between `>>` and `<<` for terminals without colours."""
     return [(f">>{match}<<", _HIGHLIGHT)] if match else []
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run, together
-from rag_splitters.contract.groups import checked, numbered_groups
+from rag_splitters.contract.groups import check_sources, numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
@@ -173,7 +173,7 @@ class Chunker(BaseModel):
         reads one source at a time.
         """
         if type(self)._needs_only_text:
-            for source in checked(sources):
+            for source in check_sources(sources):
                 spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
                 yield add_places(spans, source.text, source.metadata)
             return

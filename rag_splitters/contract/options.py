@@ -40,7 +40,7 @@ def _rule(kind: type[Chunker], name: str, rules: Rules) -> Rule | None:
     return None
 
 
-def renamed(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> Rule:
+def rename(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> Rule:
     """Return a rule for a parameter that has another name here; None leaves it unset."""
 
     def rule(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +62,6 @@ def only(values: Sequence[Any], advice: str) -> Rule:
     return rule
 
 
-def ignored(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def ignore(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out a parameter that has no effect in the framework either: a rule."""
     return {}

@@ -18,7 +18,7 @@ def checked_spans(spans: Any) -> Any:
 
     @wraps(spans)
     def method(self: Any, text: str) -> list[Span]:
-        return _checked(spans.__get__(self, type(self))(text), f"{type(self).__name__}.spans")
+        return _check_spans(spans.__get__(self, type(self))(text), f"{type(self).__name__}.spans")
 
     return method
 
@@ -37,12 +37,12 @@ def checked_plan(plan: Any) -> Any:
             expected = f"a list of spans for each source ({len(sources)})"
             got = len(plans) if isinstance(plans, (list, tuple)) else describe_value(plans)
             raise InputTypeError(f"{name} must return {expected}, got {got}")
-        return [_checked(spans, name) for spans in plans]
+        return [_check_spans(spans, name) for spans in plans]
 
     return method
 
 
-def _checked(spans: Any, name: str) -> list[Span]:
+def _check_spans(spans: Any, name: str) -> list[Span]:
     listed: list[Any] = list(spans) if isinstance(spans, Iterable) else [None]
     for span in listed:
         if not isinstance(span, Span):

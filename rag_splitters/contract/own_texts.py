@@ -46,7 +46,7 @@ def own_spans(source: Source, split_text: Callable[[str], Sequence[str]]) -> lis
         _cutting.reset(token)
     if texts == [span.text_of(source.text) for span in cutting.spans]:
         return cutting.spans
-    return list(_located(texts, source.text, cutting.spans))
+    return list(_locate(texts, source.text, cutting.spans))
 
 
 def base_texts(text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
@@ -58,7 +58,7 @@ def base_texts(text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
     return [span.text_of(text) for span in cutting.spans]
 
 
-def _located(texts: Sequence[str], text: str, spans: Sequence[Span]) -> Iterator[Span]:
+def _locate(texts: Sequence[str], text: str, spans: Sequence[Span]) -> Iterator[Span]:
     """Yield the span of each text; equal ones are ambiguous unless all of our chunks are there."""
     counts = Counter(texts)
     by_text: dict[str, list[Span]] = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_splitters import chunkers
 from rag_splitters.contract.chunker import Chunker, without
-from rag_splitters.contract.options import Rules, ignored, only, renamed, translate
+from rag_splitters.contract.options import Rules, ignore, only, rename, translate
 from rag_splitters.structure.languages import language_record
 from rag_splitters.text.sizing import text_length
 
@@ -49,15 +49,15 @@ def _encoding(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 _RULES: Rules = {
     "length_function": {
         "allowed_special": only([[], (), set(), ""], "special tokens are ordinary text here"),
-        "disallowed_special": ignored,
+        "disallowed_special": ignore,
         "encoding_name": _encoding,
         "model_name": _encoding,
     },
-    "is_regex": {"is_separator_regex": renamed("is_regex")},
-    "segmenter": {"sentence_split_regex": renamed("segmenter", "regex:{}".format)},
-    "separators": {"separator": renamed("separators", lambda separator: (separator,))},
+    "is_regex": {"is_separator_regex": rename("is_regex")},
+    "segmenter": {"sentence_split_regex": rename("segmenter", "regex:{}".format)},
+    "separators": {"separator": rename("separators", lambda separator: (separator,))},
     # LangChain's token splitters do not strip either.
-    **{kind: {"strip_whitespace": ignored} for kind in _WINDOWS},
+    **{kind: {"strip_whitespace": ignore} for kind in _WINDOWS},
     Chunker: {
         "headers_to_split_on": only(
             [],

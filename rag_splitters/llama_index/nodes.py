@@ -80,13 +80,13 @@ def metadata_text(node: BaseNode) -> str:
     """
     if not node.metadata:
         return ""
-    embedded = _rendered(node, MetadataMode.EMBED)
+    embedded = _render(node, MetadataMode.EMBED)
     if node.excluded_embed_metadata_keys == node.excluded_llm_metadata_keys:
         return embedded
-    return max(embedded, _rendered(node, MetadataMode.LLM), key=len)
+    return max(embedded, _render(node, MetadataMode.LLM), key=len)
 
 
-def _rendered(node: BaseNode, mode: MetadataMode) -> str:
+def _render(node: BaseNode, mode: MetadataMode) -> str:
     metadata = node.get_metadata_str(mode=mode).strip()
     template: str = getattr(node, "text_template", DEFAULT_TEXT_NODE_TMPL)
     try:

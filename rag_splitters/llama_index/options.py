@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_splitters import chunkers
 from rag_splitters.contract.chunker import Chunker, without
-from rag_splitters.contract.options import Rules, ignored, only, renamed, translate
+from rag_splitters.contract.options import Rules, ignore, only, rename, translate
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.conversions import SentenceSpans, length_in_tokens
 
@@ -54,28 +54,28 @@ _RULES: Rules = {
     chunkers.TokenChunker: {
         "separator": only([" "], _SEPARATORS),
         "backup_separators": only([["\n"], []], _SEPARATORS),
-        "keep_whitespaces": renamed("strip_whitespace", lambda value: not value),
+        "keep_whitespaces": rename("strip_whitespace", lambda value: not value),
     },
     chunkers.CodeChunker: {
-        "chunk_lines": ignored,
-        "chunk_lines_overlap": ignored,
+        "chunk_lines": ignore,
+        "chunk_lines_overlap": ignore,
         "count_mode": _code_size,
         "max_chars": _code_size,
         "max_tokens": _code_size,
         "parser": only([], "pass language= instead; each supported language has its parser"),
     },
     chunkers.SemanticChunker: {
-        "breakpoint_percentile_threshold": renamed("breakpoint_threshold_amount"),
-        "original_text_metadata_key": ignored,
+        "breakpoint_percentile_threshold": rename("breakpoint_threshold_amount"),
+        "original_text_metadata_key": ignore,
     },
     chunkers.HierarchicalChunker: {
         "node_parser_ids": only([], _LEVELS),
         "node_parser_map": only([], _LEVELS),
     },
-    "embeddings": {"embed_model": renamed("embeddings")},
-    "length_function": {"tokenizer": renamed("length_function", length_in_tokens)},
+    "embeddings": {"embed_model": rename("embeddings")},
+    "length_function": {"tokenizer": rename("length_function", length_in_tokens)},
     "segmenter": {
-        "chunking_tokenizer_fn": renamed("segmenter", SentenceSpans),
-        "sentence_splitter": renamed("segmenter", SentenceSpans),
+        "chunking_tokenizer_fn": rename("segmenter", SentenceSpans),
+        "sentence_splitter": rename("segmenter", SentenceSpans),
     },
 }

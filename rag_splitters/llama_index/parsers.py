@@ -200,14 +200,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Cut documents, which are read once, into nodes."""
-        return super().get_nodes_from_documents(_listed(documents), show_progress, **kwargs)
+        return super().get_nodes_from_documents(_list_nodes(documents), show_progress, **kwargs)
 
     @override
     async def aget_nodes_from_documents(
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Asynchronous `get_nodes_from_documents`; models are awaited."""
-        nodes = await asyncio.to_thread(_listed, documents)
+        nodes = await asyncio.to_thread(_list_nodes, documents)
         return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
@@ -293,7 +293,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         return assembled
 
 
-def _listed(documents: Iterable[BaseNode]) -> Sequence[Document]:
+def _list_nodes(documents: Iterable[BaseNode]) -> Sequence[Document]:
     """Return documents as a list. Raises TypeError for anything that is not a document or node."""
     check_list(documents, "documents")
     nodes = list(documents)

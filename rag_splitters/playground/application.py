@@ -61,7 +61,7 @@ from rag_splitters.reading.places import draw_page
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS
 from rag_splitters.span import Chunk
 from rag_splitters.text.surrogates import without_surrogates
-from rag_splitters.web.http import answered, one_line
+from rag_splitters.web.http import one_line, response_or_error
 
 _PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
 _REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
@@ -398,7 +398,9 @@ def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
     async def endpoint(request: Request) -> Response:
         too_large = f"the request is too large: the limit is {MAX_BYTES // 1_000_000} MB"
         what = "the playground"
-        return await answered(answer(request), PlainTextResponse, what=what, too_large=too_large)
+        return await response_or_error(
+            answer(request), PlainTextResponse, what=what, too_large=too_large
+        )
 
     return endpoint
 

@@ -122,10 +122,10 @@ def field_text(control: Mapping[str, Any], value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if kind == "texts":
-        return "\n".join(_escaped(str(each)) for each in value)
+        return "\n".join(_escape(str(each)) for each in value)
     if kind == "numbers":
         return ", ".join(map(str, value))
-    return _escaped(str(value)) if kind == "text" and not is_long(control) else str(value)
+    return _escape(str(value)) if kind == "text" and not is_long(control) else str(value)
 
 
 def is_long(control: Mapping[str, Any]) -> bool:
@@ -176,11 +176,11 @@ def _read(control: Mapping[str, Any], fields: Mapping[str, str], key: str) -> An
         return [_number(each) for each in text.split(",")] if text.strip() else ...
     if kind == "texts":
         none: Any = [] if control["default"] else ...
-        return [_unescaped(each) for each in text.split("\n")] if text else none
+        return [_unescape(each) for each in text.split("\n")] if text else none
     if kind == "text":
         if is_long(control):
             return text
-        return ... if text == "" and control["default"] is None else _unescaped(text)
+        return ... if text == "" and control["default"] is None else _unescape(text)
     if kind == "chunker":
         if text == NONE and control["optional"]:
             return None
@@ -199,13 +199,13 @@ def _number(text: str) -> int | float | str:
     return text.strip()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     r"""Write control characters as \n, \t, \f and \r."""
     text = re.sub(r"\\(?=[ntfr\\]|$)", r"\\\\", text)
     return re.sub(r"[\n\t\f\r]", lambda match: _NAMES[match[0]], text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return re.sub(r"\\[ntfr\\]", lambda match: _CHARACTERS[match[0]], text)
 
 

@@ -120,12 +120,12 @@ def _shell(chunker: Chunker, models: ModelSet) -> str:
     """Return the command; with one line per option if one line is too short."""
     parameters = changed_parameters(chunker)
     parts = [
-        f"--{key.replace('_', '-')} {_quoted(parameters[key])}"
+        f"--{key.replace('_', '-')} {_quote(parameters[key])}"
         for key in _OPTIONS
         if key in parameters
     ]
     parts += [
-        f"-p {_quoted(f'{key}={_parameter_text(value)}')}"
+        f"-p {_quote(f'{key}={_parameter_text(value)}')}"
         for key, value in parameters.items()
         if key not in (*_OPTIONS, *MODEL_PARAMETERS)
     ]
@@ -133,9 +133,9 @@ def _shell(chunker: Chunker, models: ModelSet) -> str:
     model_keys = [key for key in ("embeddings", "llm") if parameters.get(key) is not None]
     for key in model_keys:
         name = models.names.get(key) or ("hashing" if key == "embeddings" else "openai:NAME")
-        parts.append(f"--{key} {_quoted(name)}")
+        parts.append(f"--{key} {_quote(name)}")
     if model_keys and "base_url" in models.names:
-        parts.append(f"--base-url {_quoted(models.names['base_url'])}")
+        parts.append(f"--base-url {_quote(models.names['base_url'])}")
     command = [f"rag-splitters split FILE -s {chunker.strategy}", *parts]
     line = " ".join(command)
     return line if len(line) <= _WIDTH else " \\\n  ".join(command)
@@ -145,7 +145,7 @@ def _parameter_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(as_json(value))
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """Return a word for the shell; with Bash's escapes if it holds control characters."""
     word = str(value)
     if word.isprintable():

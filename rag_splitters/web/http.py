@@ -55,7 +55,7 @@ def log_failure(what: str, error: BaseException) -> str:
     return f"internal error {type(error).__name__}: see failure {number} in the server's log"
 
 
-async def answered(
+async def response_or_error(
     work: Awaitable[Response],
     respond: Callable[[str, int], Response],
     *,

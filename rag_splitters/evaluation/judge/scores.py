@@ -98,14 +98,15 @@ async def _judge(
     rows = zip(queries, retrieved, await judge.judge(groups, schema), strict=True)
     for number, (query, texts, answers) in enumerate(rows):
         failures = [each for each in (texts, *answers) if isinstance(each, Failure)]
-        judged = [None if isinstance(each, Failure) else each for each in answers]
+        judgements = [None if isinstance(each, Failure) else each for each in answers]
+        valid = [each.verdict for each in judgements if each]
         record = Record(
             text=query,
-            score=None if failures else score(number, [each.verdict for each in judged if each]),
+            score=None if failures else score(number, valid),
             failure=failures[0] if failures else None,
             texts=() if isinstance(texts, Failure) else texts,
-            verdicts=tuple(each and each.verdict for each in judged),
-            explanations=tuple(each and each.reason for each in judged),
+            verdicts=tuple(each.verdict if each else None for each in judgements),
+            explanations=tuple(each.reason if each else None for each in judgements),
         )
         records.append(record)
     return records

@@ -157,7 +157,7 @@ def rank(
     >>> [order.tolist() for order in rank(np.eye(2), np.array([[0.1, 0.9]]))]
     [[1, 0]]
     """
-    chunks, questions = _normalised(vectors), _normalised(questions)
+    chunks, questions = _normalise(vectors), _normalise(questions)
     for start in range(0, len(questions), _BLOCK):
         similarities = questions[start : start + _BLOCK] @ chunks.T
         yield from np.argsort(-similarities, axis=1, kind="stable")
@@ -196,6 +196,6 @@ def _part(chunk: LocatedChunk, question: Question) -> Range | None:
     return chunk.position if chunk.document == question.document else None
 
 
-def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

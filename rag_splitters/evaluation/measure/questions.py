@@ -64,7 +64,7 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
     rag_splitters.errors.InputError: question 'Who?': a reference is at 0 to 9, ...
     """
     check_has(question, "references", "a Question")
-    name = f"question {_shortened(question.text)}"
+    name = f"question {_shorten(question.text)}"
     if not question.text.strip():
         raise InputError("a question is blank")
     if question.document not in documents:
@@ -129,7 +129,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     """
     check_texts(documents or {})
     lines, texts = _Lines(Path(path)), _Documents(documents or {})
-    rows = lines.read(lines.numbered(), _json_object)
+    rows = lines.read(lines.numbered_lines(), _json_object)
     rows = [(number, row) for number, row in rows if row]
     lines.read([row for row in rows if "question" not in row[1]], partial(_add_document, texts))
     question_rows = [row for row in rows if "question" in row[1]]
@@ -146,7 +146,7 @@ def read_lines(path: str | Path, function: Callable[[str], T]) -> list[T]:
     Raises: ValueError that names all lines for which the function raises one.
     """
     lines = _Lines(Path(path))
-    rows = ((number, line) for number, line in lines.numbered() if line.strip())
+    rows = ((number, line) for number, line in lines.numbered_lines() if line.strip())
     items = lines.read(rows, function)
     lines.check()
     return [item for _, item in items]
@@ -167,7 +167,7 @@ class _Lines:
         self.path = path
         self._errors: list[tuple[int, str]] = []
 
-    def numbered(self) -> Iterator[tuple[int, str]]:
+    def numbered_lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines of the file with their numbers."""
         return enumerate(read_text(self.path).split("\n"), 1)
 
@@ -220,7 +220,7 @@ def _json_object(line: str) -> dict[str, Any]:
     if not isinstance(value, dict) or (line.strip() and not {"question", "text"} & set(value)):
         raise InputError(
             'expected {"question", "document", "references"} or {"document", "text"}, got '
-            f"{_shortened(line)}"
+            f"{_shorten(line)}"
         )
     return value
 
@@ -273,8 +273,8 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
     text = documents[name][max(start, 0) : max(end, 0)]
     if quotation is not None and text != quotation:
         raise InputError(
-            f"the document has {_shortened(text)} at {start} to {end}, not "
-            f"{_shortened(str(quotation))}: offsets count code points; has the document changed?"
+            f"the document has {_shorten(text)} at {start} to {end}, not "
+            f"{_shorten(str(quotation))}: offsets count code points; has the document changed?"
         )
     return start, end
 
@@ -287,10 +287,10 @@ def _only_position(quotation: str, text: QuotableText) -> Range:
         if nearest and nearest.likeness >= _MIN_LIKENESS:
             passage = text.text[nearest.start : nearest.end][:_MAX_SHOWN]
             hint = f"the nearest text is {passage!r}"
-        raise InputError(f"{_shortened(quotation)} is not in the document: {hint}")
+        raise InputError(f"{_shorten(quotation)} is not in the document: {hint}")
     if len(places) > 1:
         raise InputError(
-            f"{_shortened(quotation)} is in the document more than once: quote more of it, or give "
+            f"{_shorten(quotation)} is in the document more than once: quote more of it, or give "
             "start and end"
         )
     return places[0].start, places[0].end
@@ -303,5 +303,5 @@ def _unknown(name: str, documents: Mapping[str, str]) -> str:
     )
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -101,7 +101,7 @@ def compare(
         check_question(question, documents)
     if not any(text.strip() for text in documents.values()):
         raise InputError("there are no documents: pass at least one text that is not blank")
-    by_name = named(strategies)
+    by_name = strategies_by_name(strategies)
     needs_model = bool(questions) and not all(map(search_method, by_name.values()))
     model = _model(embeddings, cache) if needs_model else None
     description = model.description if model else ""
@@ -110,16 +110,16 @@ def compare(
     is_shown = show_progress and console.is_terminal
     bar: _Bar = partial(track, console=console, transient=True, disable=not is_shown)
     faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
-    measured = [
+    results = [
         _cut(name, strategy, documents, faults, length_function, bar)
         for name, strategy in by_name.items()
     ]
     if questions:
-        measured = [
+        results = [
             replace(each, measurements=_search(each, settings, documents, questions, model, bar))
-            for each in measured
+            for each in results
         ]
-    return Report(settings, dict(documents), tuple(questions), tuple(measured))
+    return Report(settings, dict(documents), tuple(questions), tuple(results))
 
 
 def _model(embeddings: Any, cache: Any) -> CachedEmbeddings:
@@ -162,9 +162,9 @@ def _search(
     rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
     search = search_method(strategy.chunker)
     if search or model is None:
-        results = _results(name, search, documents, questions)
+        retrieved = _results(name, search, documents, questions)
         unit = settings.length_function
-        rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in results)
+        rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in retrieved)
     else:
         for chunk in chunks:
             if chunk.position is not None:
@@ -217,13 +217,12 @@ def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
     }
 
 
-def named(strategies: Any) -> dict[str, Any]:
+def strategies_by_name(strategies: Any) -> dict[str, Any]:
     """Return the strategies by name. A list gets names from the classes and their parameters.
 
-    >>> list(named([SentenceChunker(chunk_size=90), SentenceChunker(), SentenceChunker()]))
+    >>> chunkers = [SentenceChunker(chunk_size=90), SentenceChunker(), SentenceChunker()]
+    >>> list(strategies_by_name(chunkers))
     ['SentenceChunker(chunk_size=90)', 'SentenceChunker', 'SentenceChunker 2']
-    >>> list(named(SentenceChunker()))
-    ['SentenceChunker']
     """
     if isinstance(strategies, Mapping):
         by_name = dict(strategies)
