@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from rag_splitters.contract.chunker import Chunker, is_ours, without
-from rag_splitters.contract.own_texts import base_texts, own_spans
+from rag_splitters.contract.own_texts import base_texts, own_spans, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
@@ -34,6 +34,14 @@ class FrontEnd(Chunker):
     page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
     """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
     metadata; None: no pages."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        is_strategy = cls.plan is not Chunker.plan and not is_ours(cls)
+        if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
+            # Both methods, so that no subclass derives one of them from the other.
+            cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)
@@ -86,13 +94,13 @@ class FrontEnd(Chunker):
         """Return the texts of the chunks of one text."""
         self.check_parameters()
         cut = super().split
-        return base_texts(text, lambda source: next(cut([source])))
+        return base_texts(self, text, lambda source: next(cut([source])))
 
     def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
         """Yield the spans of each source, as `split_text` cuts it if a subclass overrides that."""
         self.check_parameters()
         if self.overrides("split_text"):
-            return (own_spans(source, self.split_text) for source in sources)
+            return (own_spans(self, source, self.split_text) for source in sources)
         return super().split(sources)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
@@ -100,7 +108,7 @@ class FrontEnd(Chunker):
         self.check_parameters()
         if self.overrides("split_text"):
             for source in sources:
-                yield await to_thread(own_spans, source, self.split_text)
+                yield await to_thread(own_spans, self, source, self.split_text)
             return
         async for spans in super().asplit(sources):
             yield spans

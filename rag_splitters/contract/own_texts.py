@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
 
+from rag_splitters.calls import call
 from rag_splitters.span import Source, Span
 
 
@@ -27,8 +31,9 @@ def chunk_key(span: Span, index: int) -> tuple[int, int, str | None]:
 
 @dataclass(slots=True)
 class _Cutting:
-    """The source that a subclass's `split_text` is cutting, and our own chunks of it."""
+    """A source that a front end cuts by its `split_text`, and our own chunks of it."""
 
+    front_end: Any
     source: Source
     spans: list[Span] = field(default_factory=list)
 
@@ -36,26 +41,57 @@ class _Cutting:
 _cutting: ContextVar[_Cutting | None] = ContextVar("_cutting", default=None)
 
 
-def own_spans(source: Source, split_text: Callable[[str], Sequence[str]]) -> list[Span]:
-    """Cut a source with a subclass's `split_text`."""
-    cutting = _Cutting(source)
+@contextmanager
+def _set_cutting(cutting: _Cutting) -> Iterator[None]:
     token = _cutting.set(cutting)
     try:
-        texts = list(split_text(source.text))
+        yield
     finally:
         _cutting.reset(token)
+
+
+def own_spans(
+    front_end: Any, source: Source, split_text: Callable[[str], Sequence[str]]
+) -> list[Span]:
+    """Cut a source with a subclass's `split_text`."""
+    cutting = _Cutting(front_end, source)
+    with _set_cutting(cutting):
+        texts = list(split_text(source.text))
     if texts == [span.text_of(source.text) for span in cutting.spans]:
         return cutting.spans
     return list(_locate(texts, source.text, cutting.spans))
 
 
-def base_texts(text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
+def base_texts(front_end: Any, text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
     """Return the texts of our own chunks of a text, and remember them for `own_spans`."""
     cutting = _cutting.get()
-    if cutting is None or cutting.source.text != text:
-        return [span.text_of(text) for span in cut(Source(text))]
-    cutting.spans = cut(cutting.source)
+    if (
+        cutting is None
+        or type(cutting.front_end) is not type(front_end)
+        or cutting.source.text != text
+    ):
+        cutting = _Cutting(front_end, Source(text))
+    with _set_cutting(cutting):
+        cutting.spans = cut(cutting.source)
     return [span.text_of(text) for span in cutting.spans]
+
+
+def plan_by_split_text(plan: Any) -> Any:
+    """Return the `plan` of a class that overrides `split_text`, for strategies around it.
+
+    Parameters:
+        plan: the strategy's own, which `super().split_text` uses.
+    """
+
+    @wraps(plan)
+    async def plan_sources(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
+        cutting = _cutting.get()
+        if cutting is not None and type(cutting.front_end) is type(self):  # it may be a copy
+            return await plan(self, sources)  # type: ignore[no-any-return]
+        return await call(lambda: [own_spans(self, each, self.split_text) for each in sources])
+
+    plan_sources.by_split_text = True  # type: ignore[attr-defined]
+    return plan_sources
 
 
 def _locate(texts: Sequence[str], text: str, spans: Sequence[Span]) -> Iterator[Span]:

@@ -192,7 +192,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self.check_parameters()
         self._check_room(metadata_str, "the text")
         return base_texts(
-            text, lambda source: next(self.split([replace(source, prefix=metadata_str)]))
+            self, text, lambda source: next(self.split([replace(source, prefix=metadata_str)]))
         )
 
     @override
@@ -235,7 +235,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     def _own_spans(self, source: Source) -> list[Span]:
         """Cut a text with the `split_text_metadata_aware` of a user's subclass."""
-        return own_spans(source, lambda text: self.split_text_metadata_aware(text, source.prefix))
+        return own_spans(
+            self, source, lambda text: self.split_text_metadata_aware(text, source.prefix)
+        )
 
     @override
     def _postprocess_parsed_nodes(

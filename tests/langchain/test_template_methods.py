@@ -13,9 +13,10 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_splitters import Source
+from rag_splitters import Chunker, HybridChunker, Source, Span
 from rag_splitters.langchain import (
     ContentAwareTextSplitter,
+    HybridTextSplitter,
     RecursiveTextSplitter,
     SentenceTextSplitter,
     TitledTextSplitter,
@@ -189,3 +190,64 @@ def test_override_is_used_by_chains_indexes_and_comparisons() -> None:
         assert result["num_added"] == added
     assert [chunk.text for chunk in splitter.chunk(TEXT)] == splitter.split_text(TEXT)
     assert len(next(splitter.split([Source(TEXT)]))) == 4
+
+
+class Louder(Shouting):
+    """Overrides a method that a class of the user's overrides already."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [each.replace("!", "!!") for each in super().split_text(text)]
+
+
+class Cutting(Shouting):
+    """Cuts by rules of its own, and keeps the other class's `split_text`."""
+
+    def spans(self, text: str) -> list[Span]:
+        return [Span(0, 5)]
+
+
+class Pieces:
+    """Overrides the method before the class of ours."""
+
+    def split_text(self, text: str) -> list[str]:
+        return ["TEA!"]
+
+
+class WithPieces(Pieces, RecursiveTextSplitter):
+    """Inherits the method that overrides ours."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        (Shouting, ["# TEA\n\nTEA IS OLD.!", "TEA IS HOT.!", "# MILK!", "MILK IS WHITE.!"]),
+        (Louder, ["# TEA\n\nTEA IS OLD.!!", "TEA IS HOT.!!", "# MILK!!", "MILK IS WHITE.!!"]),
+        (Cutting, ["# TEA!"]),
+        (WithPieces, ["TEA!"]),
+    ],
+)
+def test_override_is_used_by_the_strategy_around_it(kind: Any, texts: list[str]) -> None:
+    inner = kind(chunk_size=20)
+    text = TEXT.removesuffix(" Tea is hot.")
+    assert inner.split_text(text) == texts
+    for around in (HybridChunker(stages=[inner]), HybridTextSplitter(stages=[inner])):
+        assert [chunk.text for chunk in around.chunk(text)] == texts
+        (spans,) = asyncio.run(_asplit(around, text))
+        assert [span.text_of(text) for span in spans] == texts
+
+
+async def _asplit(chunker: Chunker, text: str) -> list[list[Span]]:
+    return [spans async for spans in chunker.asplit([Source(text)])]
+
+
+def test_override_leaves_room_for_what_the_strategy_around_it_adds() -> None:
+    class Plain(RecursiveTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return list(super().split_text(text))
+
+    text = "# Tea\n\n" + "Tea is hot. " * 20
+    ours, plain = (
+        TitledTextSplitter(chunker=kind(chunk_size=40, chunk_overlap=0)).split_text(text)
+        for kind in (RecursiveTextSplitter, Plain)
+    )
+    assert plain == ours
