@@ -89,7 +89,9 @@ class SplitParameters(BaseModel):
             )
         self._check_sizes(chunker)
         values = {name: getattr(chunker, name) for name in chunker.model_fields_set}
-        return type(chunker)(**{**values, **sizes})
+        resized = chunker.model_copy()  # with what a user's subclass adds to it
+        Chunker.__init__(resized, **{**values, **sizes})
+        return resized
 
     def _check_sizes(self, chunker: SizedChunker) -> None:
         length = self.maximum_page_length

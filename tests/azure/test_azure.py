@@ -312,6 +312,22 @@ def test_wrong_parameter_in_the_query_is_refused(
     assert "secret" not in response.text
 
 
+def test_sizes_leave_a_subclass_what_it_adds() -> None:
+    class Without(SentenceChunker):
+        def __init__(self, word: str, **parameters: Any) -> None:
+            self.word = word
+            super().__init__(**parameters)
+
+        def spans(self, text: str) -> list[Span]:
+            return [each for each in super().spans(text) if self.word not in each.text_of(text)]
+
+    client = TestClient(create_skill_app(Without("Milk", chunk_size=400)))
+    text = "Tea is hot. " * 40 + "Milk is white. " * 40
+    (value,) = ask(client, {"text": text}, maximumPageLength=300)
+    assert value["data"]["textItems"]
+    assert all("Milk" not in item and len(item) <= 300 for item in value["data"]["textItems"])
+
+
 def test_parameter_that_stands_twice_in_the_query_is_refused(client: TestClient) -> None:
     response = client.post("/split?unit=characters&unit=characters", json=records())
     assert (response.status_code, response.json()["error"]) == (400, "the query has 'unit' twice")
