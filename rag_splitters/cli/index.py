@@ -52,8 +52,7 @@ def index(
         ),
     ] = None,
     sync: Annotated[
-        bool,
-        typer.Option("--sync", help="Remove every document that is not among these files."),
+        bool, typer.Option("--sync", help="Remove every document that is not among these files.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -142,9 +141,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _documents(
-    files: Iterable[Path],
-    retriever: ParentDocumentRetriever,
-    counts: _Counts,
+    files: Iterable[Path], retriever: ParentDocumentRetriever, counts: _Counts
 ) -> Iterator[Document]:
     """Yield the files as documents whose ids begin with their paths. Counts the files on the way.
 

@@ -51,8 +51,7 @@ PortOption = Annotated[
     typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."),
 ]
 JsonOption = Annotated[
-    bool,
-    typer.Option("--json", help="Print the results as JSON lines, one object a line."),
+    bool, typer.Option("--json", help="Print the results as JSON lines, one object a line.")
 ]
 EmbeddingsOption = Annotated[
     str | None,

@@ -46,8 +46,7 @@ def split(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE...]",
-            help="Files and folders; - or nothing for standard input.",
+            metavar="[FILE...]", help="Files and folders; - or nothing for standard input."
         ),
     ] = None,
     strategy: StrategyOption = "auto",

@@ -68,8 +68,6 @@ def _show_strategy(out: Console, kind: type[Chunker]) -> None:
         table.add_column(heading, overflow="fold")
     for parameter, (default, meaning) in parameter_docs(kind).items():
         table.add_row(
-            Text(parameter, style="bold"),
-            Text(default_as_python(default)),
-            Text(meaning),
+            Text(parameter, style="bold"), Text(default_as_python(default)), Text(meaning)
         )
     out.print(table)

@@ -9,12 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.parameters.functions import (
-    add_to_registry,
-    describe,
-    look_up,
-    register_function,
-)
+from rag_splitters.parameters.functions import add_to_registry, describe, look_up, register_function
 from rag_splitters.parameters.messages import did_you_mean
 
 _strategies: dict[str, type[Chunker]] = {}

@@ -17,11 +17,7 @@ from rag_splitters.distributed.columns import DocumentTable, arrow, load
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.consistency import check_scope
-from rag_splitters.parent_child.index import (
-    ParentChildIndex,
-    stores_of_workers,
-    turn_for_workers,
-)
+from rag_splitters.parent_child.index import ParentChildIndex, stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add, find_documents, remove_documents
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.stores import Stores

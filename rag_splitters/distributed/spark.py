@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.distributed.columns import (
-    DocumentTable,
-    arrow,
-    check_table,
-    load,
-    wrong_type,
-)
+from rag_splitters.distributed.columns import DocumentTable, arrow, check_table, load, wrong_type
 from rag_splitters.distributed.indexing import (
     IDENTITY,
     MAX_EXAMPLES,

@@ -8,13 +8,7 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    NodeRelationship,
-    RelatedNodeInfo,
-    TextNode,
-)
+from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import BaseDocumentStore, SimpleDocumentStore
 from llama_index.core.storage.kvstore.types import BaseKVStore, MutableMappingKVStore
 from llama_index.core.vector_stores.types import (

@@ -180,9 +180,7 @@ def link_nodes(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighb
 
 
 def _link_neighbours(
-    chunks: Sequence[TextNode],
-    spans: Sequence[Span],
-    related: Callable[[int], RelatedNodeInfo],
+    chunks: Sequence[TextNode], spans: Sequence[Span], related: Callable[[int], RelatedNodeInfo]
 ) -> None:
     """Link neighbours; in a tree, those of the same level, or leaves with leaves."""
     rows: dict[int | None, list[int]] = defaultdict(list)

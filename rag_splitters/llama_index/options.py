@@ -49,7 +49,7 @@ _RULES: Rules = {
             [" "],
             "a long sentence is cut between words; for other separators use "
             "RecursiveNodeParser(separators=[...])",
-        ),
+        )
     },
     chunkers.TokenChunker: {
         "separator": only([" "], _SEPARATORS),

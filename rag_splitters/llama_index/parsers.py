@@ -313,13 +313,7 @@ def _in_unit(chunker: Chunker, unit: LengthFunction) -> dict[str, Any]:
 
 def _sources(nodes: Sequence[BaseNode], prefixes: Sequence[str]) -> list[Source]:
     return [
-        Source(
-            text_of(node),
-            node.metadata,
-            user_id(node),
-            number,
-            prefix=prefix,
-        )
+        Source(text_of(node), node.metadata, user_id(node), number, prefix=prefix)
         for number, (node, prefix) in enumerate(zip(nodes, prefixes, strict=True))
     ]
 

@@ -50,10 +50,7 @@ class SentenceSpans:
 
 
 Conversion: TypeAlias = "TokenCount | SentenceSpans"
-CONVERSIONS: dict[str, type[Conversion]] = {
-    "tokens-of": TokenCount,
-    "sentences-of": SentenceSpans,
-}
+CONVERSIONS: dict[str, type[Conversion]] = {"tokens-of": TokenCount, "sentences-of": SentenceSpans}
 """Conversions by their names in a configuration."""
 
 

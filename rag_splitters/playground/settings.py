@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from rag_splitters.playground.fields import (
-    MAX_STAGES,
-    read_strategy,
-    sizes_of,
-    write_fields,
-)
+from rag_splitters.playground.fields import MAX_STAGES, read_strategy, sizes_of, write_fields
 from rag_splitters.playground.texts import Text, Texts
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS
 

@@ -50,10 +50,7 @@ def snippets(chunker: Chunker, models: ModelSet) -> dict[str, str]:
             "nodes = parser.get_nodes_from_documents([Document(text=text)])",
         ),
         "python": _Python(models).program(
-            "chunker",
-            chunker,
-            ("rag_splitters", f"{stem}Chunker"),
-            "chunks = chunker.chunk(text)",
+            "chunker", chunker, ("rag_splitters", f"{stem}Chunker"), "chunks = chunker.chunk(text)"
         ),
         "shell": _shell(chunker, models),
     }

@@ -56,11 +56,7 @@ def log_failure(what: str, error: BaseException) -> str:
 
 
 async def response_or_error(
-    work: Awaitable[Response],
-    respond: Callable[[str, int], Response],
-    *,
-    what: str,
-    too_large: str,
+    work: Awaitable[Response], respond: Callable[[str, int], Response], *, what: str, too_large: str
 ) -> Response:
     """Return the response of a server's work; an error becomes one line and a status.
 

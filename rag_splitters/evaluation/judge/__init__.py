@@ -12,13 +12,7 @@ from rag_splitters.evaluation.judge.generation import (
     generate_questions,
 )
 from rag_splitters.evaluation.judge.judge import Failure, Judge
-from rag_splitters.evaluation.judge.records import (
-    Fact,
-    Generated,
-    Record,
-    ScoreReport,
-    read_facts,
-)
+from rag_splitters.evaluation.judge.records import Fact, Generated, Record, ScoreReport, read_facts
 from rag_splitters.evaluation.judge.scores import (
     Retriever,
     acontext_precision,

@@ -130,11 +130,7 @@ class Statements(BaseModel):
 
 
 async def _generate_facts(
-    documents: Mapping[str, str],
-    judge: Any,
-    *,
-    chunker: Chunker | None = None,
-    every: int = 500,
+    documents: Mapping[str, str], judge: Any, *, chunker: Chunker | None = None, every: int = 500
 ) -> Generated[Fact]:
     """Let a model write true and false statements about the passages of documents.
 
@@ -218,11 +214,7 @@ class QuestionsWithQuotes(BaseModel):
 
 
 async def _generate_questions(
-    documents: Mapping[str, str],
-    judge: Any,
-    *,
-    chunker: Chunker | None = None,
-    every: int = 1000,
+    documents: Mapping[str, str], judge: Any, *, chunker: Chunker | None = None, every: int = 1000
 ) -> Generated[Question]:
     """Let a model ask questions about the passages of documents, and quote the evidence.
 

@@ -142,10 +142,7 @@ class Useful(_Judgement):
 
 
 async def _context_precision(
-    questions: Sequence[str | Question],
-    retriever: Retriever,
-    judge: Any,
-    references: Sequence[str],
+    questions: Sequence[str | Question], retriever: Retriever, judge: Any, references: Sequence[str]
 ) -> ScoreReport:
     """Judge whether the chunks that help to answer are at the top of the ranking.
 

@@ -29,10 +29,7 @@ FAULTS = {
         "chunks that end with a heading, which belongs to what follows",
     ),
     "tables_without_header": ("no header", "chunks with rows of a table but without its header"),
-    "leaked_markup": (
-        "tags, scripts",
-        "chunks of HTML with tags, scripts or styles in their text",
-    ),
+    "leaked_markup": ("tags, scripts", "chunks of HTML with tags, scripts or styles in their text"),
     "tiny": ("tiny", "chunks smaller than a tenth of the strategy's largest one"),
 }
 """The title and the meaning of each fault by its name."""

@@ -107,9 +107,7 @@ def precision_omega(references: Sequence[Range], chunks: Iterable[Range]) -> flo
 
 
 def recall_at_budgets(
-    references: Sequence[Range],
-    ranked: Iterable[tuple[Range | None, int]],
-    budgets: Sequence[int],
+    references: Sequence[Range], ranked: Iterable[tuple[Range | None, int]], budgets: Sequence[int]
 ) -> list[float]:
     """Return recall when chunks are taken in the order of their ranks until a budget is spent.
 

@@ -108,13 +108,7 @@ def _chunk_count(strategy: Strategy) -> str:
 # The terminal
 
 
-_MIN_WIDTH = {
-    "recall": 90,
-    "retrieved": 100,
-    "precision": 114,
-    "iou": 126,
-    "precision_omega": 140,
-}
+_MIN_WIDTH = {"recall": 90, "retrieved": 100, "precision": 114, "iou": 126, "precision_omega": 140}
 """The narrowest terminal that shows each metric; the other columns are always shown."""
 
 
