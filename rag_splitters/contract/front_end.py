@@ -16,7 +16,7 @@ from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
 from rag_splitters.span import Chunk, Source, Span
-from rag_splitters.text.pages import check_page_break
+from rag_splitters.text.pages import check_page_break, with_own_pages
 
 
 class FrontEnd(Chunker):
@@ -100,7 +100,7 @@ class FrontEnd(Chunker):
         """Yield the spans of each source, as `split_text` cuts it if a subclass overrides that."""
         self.check_parameters()
         if self.overrides("split_text"):
-            return (own_spans(self, source, self.split_text) for source in sources)
+            return (self._own_spans(source) for source in sources)
         return super().split(sources)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
@@ -108,10 +108,18 @@ class FrontEnd(Chunker):
         self.check_parameters()
         if self.overrides("split_text"):
             for source in sources:
-                yield await to_thread(own_spans, self, source, self.split_text)
+                yield await to_thread(self._own_spans, source)
             return
         async for spans in super().asplit(sources):
             yield spans
+
+    def _own_spans(self, source: Source) -> list[Span]:
+        """Cut a text with the `split_text` of a user's subclass."""
+        spans = own_spans(self, source, self.split_text)
+        return with_own_pages(spans, source, self.page_break)
+
+    def _with_places(self, spans: list[Span], source: Source) -> list[Span]:
+        return with_own_pages(super()._with_places(spans, source), source, self.page_break)
 
     def chunk_stream(
         self, handle: Handle, *, id: str, block_size: int = 1_000_000
@@ -119,6 +127,7 @@ class FrontEnd(Chunker):
         """Cut a huge text from a file handle; see `Chunker.chunk_stream`."""
         if self.overrides("split_text"):
             check_streams(self, "with a split_text of its own")
+        check_streams(self, "with page_break" if self.page_break else None)
         return super().chunk_stream(handle, id=id, block_size=block_size)
 
     @classmethod

@@ -172,7 +172,6 @@ class TableSplitter(DocumentTable):
     def _rows(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[_ChunkRow]]]:
         """Yield each document with the rows of its chunks, or with its error row."""
         is_tolerant = self.on_error == "row"
-        page_break = self.page_break or getattr(self.chunker, "page_break", None)
         results = split_each(self.chunker, sources)
         for source, result in zip(sources, results, strict=True):
             try:
@@ -180,7 +179,7 @@ class TableSplitter(DocumentTable):
                     later = () if is_tolerant or not isinstance(result, ModelError) else results
                     others = sum(isinstance(each, ModelError) for each in later)
                     raise _failure(source, result, others)
-                rows = _chunk_rows(source, with_own_pages(result, source, page_break))
+                rows = _chunk_rows(source, with_own_pages(result, source, self.page_break))
                 yield source, [(*row, None) for row in rows] if is_tolerant else rows
             except ValueError as error:
                 if not is_tolerant:

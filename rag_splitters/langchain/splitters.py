@@ -28,7 +28,6 @@ from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
-from rag_splitters.text.pages import with_own_pages
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -146,7 +145,6 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         identities = Identities()
         documents: list[Document] = []
         for source, spans in zip(sources, results, strict=True):
-            spans = with_own_pages(spans, source, self.page_break)
             ids = identities.ids_of(source.text, source.metadata, source.id)
             documents += chunk_documents(source, spans, ids, self.add_start_index)
         return documents

@@ -218,7 +218,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         is_own = self.overrides("split_text_metadata_aware")
         with _model_bar(show_progress):
-            spans = map(self._own_spans, bar) if is_own else self.split(bar)
+            spans = map(self._metadata_aware_spans, bar) if is_own else self.split(bar)
             return self._assemble(nodes, sources, spans)
 
     @override
@@ -233,11 +233,12 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             spans = [spans async for spans in self.asplit(bar)]
         return await asyncio.to_thread(self._assemble, nodes, sources, spans)
 
-    def _own_spans(self, source: Source) -> list[Span]:
+    def _metadata_aware_spans(self, source: Source) -> list[Span]:
         """Cut a text with the `split_text_metadata_aware` of a user's subclass."""
-        return own_spans(
+        spans = own_spans(
             self, source, lambda text: self.split_text_metadata_aware(text, source.prefix)
         )
+        return with_own_pages(spans, source, self.page_break)
 
     @override
     def _postprocess_parsed_nodes(
@@ -281,7 +282,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             if not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
-            spans = with_own_pages(spans, source, self.page_break)
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:

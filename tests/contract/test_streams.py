@@ -117,6 +117,8 @@ def test_a_front_end_with_a_split_text_of_its_own_is_refused() -> None:
 
     with pytest.raises(ValueError, match="Loud cannot cut a stream with a split_text of its own"):
         Loud().chunk_stream(StringIO("text"), id="a")
+    with pytest.raises(ValueError, match="cannot cut a stream with page_break"):
+        FixedSizeTextSplitter(page_break="x").chunk_stream(StringIO("text"), id="a")
     assert [each.text for each in FixedSizeTextSplitter().chunk_stream(StringIO("a"), id="a")]
 
 

@@ -146,6 +146,12 @@ def test_page_breaks_and_chunks_of_chunks_work_with_it() -> None:
         (8, 2),
         (14, 2),
     ]
+    for kind in (Words, RecursiveTextSplitter):
+        splitter = kind(page_break="\f", chunk_size=10)
+        chunks = splitter.chunk(document.page_content)
+        assert [(c.text, c.metadata["page_start"]) for c in chunks] == [
+            (d.page_content, d.metadata["page_start"]) for d in splitter.split_documents([document])
+        ]
     part = Document(page_content="three four", metadata={"start_index": 8, "end_index": 18})
     pieces = Words().split_documents([part])
     assert [(d.metadata["start_index"], d.metadata["end_index"]) for d in pieces] == [
