@@ -33,12 +33,18 @@ def chunk_key(span: Span, index: int) -> tuple[int, int, str | None]:
 class _Cutting:
     """A source that a front end cuts by its `split_text`, and our own chunks of it."""
 
-    front_end: Any
+    kind: type[Any]
     source: Source
     spans: list[Span] = field(default_factory=list)
 
 
 _cutting: ContextVar[_Cutting | None] = ContextVar("_cutting", default=None)
+
+
+def _current(front_end: Any) -> _Cutting | None:
+    """Return what this front end, or the one that it is a copy of, is cutting."""
+    cutting = _cutting.get()
+    return cutting if cutting is not None and cutting.kind is type(front_end) else None
 
 
 @contextmanager
@@ -54,7 +60,7 @@ def own_spans(
     front_end: Any, source: Source, split_text: Callable[[str], Sequence[str]]
 ) -> list[Span]:
     """Cut a source with a subclass's `split_text`."""
-    cutting = _Cutting(front_end, source)
+    cutting = _Cutting(type(front_end), source)
     with _set_cutting(cutting):
         texts = list(split_text(source.text))
     if texts == [span.text_of(source.text) for span in cutting.spans]:
@@ -64,13 +70,9 @@ def own_spans(
 
 def base_texts(front_end: Any, text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
     """Return the texts of our own chunks of a text, and remember them for `own_spans`."""
-    cutting = _cutting.get()
-    if (
-        cutting is None
-        or type(cutting.front_end) is not type(front_end)
-        or cutting.source.text != text
-    ):
-        cutting = _Cutting(front_end, Source(text))
+    cutting = _current(front_end)
+    if cutting is None or cutting.source.text != text:
+        cutting = _Cutting(type(front_end), Source(text))
     with _set_cutting(cutting):
         cutting.spans = cut(cutting.source)
     return [span.text_of(text) for span in cutting.spans]
@@ -85,8 +87,7 @@ def plan_by_split_text(plan: Any) -> Any:
 
     @wraps(plan)
     async def plan_sources(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
-        cutting = _cutting.get()
-        if cutting is not None and type(cutting.front_end) is type(self):  # it may be a copy
+        if _current(self) is not None:
             return await plan(self, sources)  # type: ignore[no-any-return]
         return await call(lambda: [own_spans(self, each, self.split_text) for each in sources])
 
