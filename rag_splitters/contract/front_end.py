@@ -70,12 +70,12 @@ class FrontEnd(Chunker):
             if not self._owns(name):
                 raise
             parameters = {name: value}
-        if name not in parameters:
+        if parameters and name not in parameters:
             for parameter, each in parameters.items():
                 setattr(self, parameter, each)
         elif self._owns(name):
             super().__setattr__(name, value)
-        else:
+        elif parameters:  # without any, the value has no effect
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
 
     def _compute_defaults(self) -> None:

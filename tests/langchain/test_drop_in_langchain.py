@@ -487,3 +487,14 @@ def test_semantic_segments_are_merged_only_on_request() -> None:
 def test_invalid_expression_between_sentences_is_refused() -> None:
     with pytest.raises(ValueError, match=r"segmenter '\(' is not a valid regular expression"):
         ours.SemanticTextSplitter(HashingEmbeddings(), sentence_split_regex="(")
+
+
+def test_attributes_of_a_subclass_may_have_names_of_langchain_options() -> None:
+    class Own(SentenceTextSplitter):
+        def __init__(self, **parameters: Any) -> None:
+            super().__init__(**parameters)
+            self.pipeline, self.keep_separator, self.max_chunk_size = None, True, 3
+
+    splitter = Own()
+    assert (splitter.pipeline, splitter.keep_separator, splitter.max_chunk_size) == (None, True, 3)
+    SentenceTextSplitter().keep_separator = True  # type: ignore[attr-defined]  # it has no effect
