@@ -175,7 +175,7 @@ class Chunker(BaseModel):
         if type(self)._needs_only_text:
             for source in check_sources(sources):
                 spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
-                yield self._with_places(spans, source)
+                yield self.with_places(spans, source)
             return
         for group in numbered_groups(sources):
             with collect_failures() as failures:
@@ -194,8 +194,8 @@ class Chunker(BaseModel):
                 yield spans
         forget_answers(self)
 
-    def _with_places(self, spans: list[Span], source: Source) -> list[Span]:
-        """Return spans with their places in the file that a source was read from."""
+    def with_places(self, spans: list[Span], source: Source) -> list[Span]:
+        """Return the spans of a source with their places in the file that it was read from."""
         return add_places(spans, source.text, source.metadata)
 
     def chunk(
@@ -345,7 +345,7 @@ def _by_name(
 
 async def _plan_with_places(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
     results = zip(sources, await chunker.plan(sources), strict=True)
-    return [chunker._with_places(spans, source) for source, spans in results]
+    return [chunker.with_places(spans, source) for source, spans in results]
 
 
 async def plan_each(chunkers: Sequence[Chunker], sources: Sequence[Source]) -> list[list[Span]]:

@@ -118,8 +118,8 @@ class FrontEnd(Chunker):
         spans = own_spans(self, source, self.split_text)
         return with_own_pages(spans, source, self.page_break)
 
-    def _with_places(self, spans: list[Span], source: Source) -> list[Span]:
-        return with_own_pages(super()._with_places(spans, source), source, self.page_break)
+    def with_places(self, spans: list[Span], source: Source) -> list[Span]:
+        return with_own_pages(super().with_places(spans, source), source, self.page_break)
 
     def chunk_stream(
         self, handle: Handle, *, id: str, block_size: int = 1_000_000
