@@ -71,12 +71,13 @@ class Settings:
     @property
     def titles(self) -> dict[str, str]:
         """The titles of all metrics in tables."""
-        titles = {name: name for name in self.metrics}
-        titles |= {"precision_omega": "precision Ω", "iou": "IoU"}
-        titles |= {"retrieved": f"retrieved {self.unit}"}
-        for budget in self.budgets:
-            titles[f"recall@{budget}"] = f"recall at {budget:,} {self.unit}"
-        return titles
+        others = {
+            "precision_omega": "precision Ω",
+            "iou": "IoU",
+            "retrieved": f"retrieved {self.unit}",
+        }
+        recalls = {f"recall@{each}": f"recall at {each:,} {self.unit}" for each in self.budgets}
+        return {name: name for name in METRICS} | others | recalls
 
 
 @dataclass(frozen=True, eq=False)
