@@ -56,6 +56,22 @@ def test_headings_have_positions_levels_and_plain_texts(
     assert list(Outline.of(text).headings) == [Block("heading", *each) for each in expected]
 
 
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("`bind([port][, address][, callback])`", "bind([port][, address][, callback])"),
+        ("`spec -> Promise<Object>`", "spec -> Promise<Object>"),
+        ("`__init__`, `*args` and `&amp;`", "__init__, *args and &amp;"),
+        ("The ``a`b[0](c)`` and [`d[1]`](e)", "The a`b[0](c) and d[1]"),
+        ("\\`__a__\\`", "`a`"),
+        ("2 * 3 < 4 and 5 > 4", "2 * 3 < 4 and 5 > 4"),
+        (r"\[no](link) and <b>*bold*</b>", "[no](link) and bold"),
+    ],
+)
+def test_title_keeps_what_is_no_markup_of_markdown(heading: str, expected: str) -> None:
+    assert texts(f"# {heading}\n\ntext", format="markdown") == [expected]
+
+
 @given(st.text(st.sampled_from("a1 \t\n\r\f\x00\u2028-=#<>h/!*_|+.`\ufeff"), max_size=40))
 def test_a_markdown_text_that_is_not_parsed_for_headings_has_none(text: str) -> None:
     parsed = [each for each in read_blocks(text, "markdown") if each.kind in ("heading", "html")]

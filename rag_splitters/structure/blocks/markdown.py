@@ -251,11 +251,16 @@ LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
 _IMAGE = rf"!\[({LABEL})\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
-_LINK = regex.compile(rf"!?\[({LABEL})\](?:\([^()]*+\)|\[[^\[\]]*+\])")
+_CODE = r"(?<!`)(?P<fence>`+)(?!`)(?P<code>.+?)(?<!`)(?P=fence)(?!`)"  # nothing in it is markup
 ESCAPE = r"\\([!-/:-@\[-`{-~])"
 """Pattern of a character after a backslash."""
-_MARKS = re.compile(  # an escaped character, a tag, code or emphasis
-    rf"{ESCAPE}|<[^<>]*>|\*{{1,3}}|`+|~~|(?<!\w)_{{1,3}}(?=\S)|(?<=\S)_{{1,3}}(?!\w)"
+_LINK = regex.compile(
+    rf"{ESCAPE}|{_CODE}|!?\[(?P<label>{LABEL})\](?:\([^()]*+\)|\[[^\[\]]*+\])", regex.DOTALL
+)
+_MARKS = re.compile(  # an escaped character, code, a tag or emphasis
+    rf"{ESCAPE}|{_CODE}|<[A-Za-z/!?][^<>]*>|`+|~~|\*{{1,3}}(?=\S)|(?<=\S)\*{{1,3}}"
+    r"|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)",
+    re.DOTALL,
 )
 
 
@@ -364,12 +369,14 @@ def _words_of(heading: str) -> str:
 def _plain_title(content: str) -> str:
     """Return the first 500 characters of a heading's text, without marks, tags and line breaks.
 
-    >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
-    'The whole story & more'
+    >>> _plain_title("The **whole** [story](a.html) &amp; `f([a][, *b]) -> C<D>`")
+    'The whole story & f([a][, *b]) -> C<D>'
     """
-    content = _LINK.sub(r"\1", content[: 2 * _MAX_TITLE])
-    plain = html.unescape(_MARKS.sub(lambda mark: mark[1] or "", content))
-    return " ".join(plain.split())[:_MAX_TITLE]
+    content = _LINK.sub(
+        lambda link: link[0] if link["label"] is None else link["label"], content[: 2 * _MAX_TITLE]
+    )
+    plain = _MARKS.sub(lambda mark: mark[1] or html.escape(mark["code"] or ""), content)
+    return " ".join(html.unescape(plain).split())[:_MAX_TITLE]
 
 
 def _html_kind(content: str) -> tuple[Kind, int, str]:
