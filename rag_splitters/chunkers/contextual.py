@@ -126,7 +126,7 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         if self.llm is None:
             return [
                 [
-                    resized._with_context(source.text, span, context)
+                    resized._with_context(source, span, context)
                     for span, context in zip(
                         spans, heading_contexts(source.text, source.metadata, spans), strict=True
                     )
@@ -138,7 +138,7 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         places = iter(situations.places)
         results = [
             [
-                resized._with_context(source.text, span, situations.contexts[next(places).key])
+                resized._with_context(source, span, situations.contexts[next(places).key])
                 for span in spans
             ]
             for source, spans in zip(sources, inner, strict=True)
@@ -157,6 +157,9 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     def fits(self, content: str) -> bool:
         return self.resized().chunker.fits(content) if self.count_context else True
 
+    def has_room_after(self, prefix: str) -> bool:
+        return self.resized().chunker.has_room_after(prefix)
+
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         own = spans if self.count_context else [_without_context(span, text) for span in spans]
         return self.resized().chunker.spans_fit(own, text)
@@ -165,8 +168,12 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         """Return the sources with room for a context, if that counts towards the size."""
         if not self.count_context:
             return sources
-        room = room_for_context(self.chunker.fits)
-        return [replace(source, prefix=source.prefix + room) for source in sources]
+        rooms = {each: self._room_after(each) for each in {source.prefix for source in sources}}
+        return [replace(each, prefix=each.prefix + rooms[each.prefix]) for each in sources]
+
+    def _room_after(self, prefix: str) -> str:
+        """Return a placeholder for a context between a prefix and a chunk."""
+        return room_for_context(lambda words: self.chunker.fits(prefix + words))
 
     def _situations(self, sources: Sequence[Source], inner: Sequence[Sequence[Span]]) -> Situations:
         is_anchored = self.cache_by == "chunk"
@@ -180,13 +187,14 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
             model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
         )
 
-    def _with_context(self, text: str, span: Span, context: str | ModelError) -> Span:
+    def _with_context(self, source: Source, span: Span, context: str | ModelError) -> Span:
         """Put its context before a chunk."""
-        content = span.text_of(text)
+        content = span.text_of(source.text)
         if isinstance(context, ModelError):
             return replace(span, metadata={**span.metadata, "fallback": "plain"})
         if self.count_context:
-            context = shorten(context, lambda words: self.chunker.fits(f"{words}\n\n{content}"))
+            before, fits = source.prefix, self.chunker.fits
+            context = shorten(context, lambda words: fits(f"{before}{words}\n\n{content}"))
         if not context:
             return span
         return replace(span, content=f"{context}\n\n{content}", context=context)

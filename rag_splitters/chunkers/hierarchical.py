@@ -103,6 +103,9 @@ class HierarchicalChunker(SizedChunker):
             return True
         return text_length(content, self.length_function) <= self.chunk_sizes[0]
 
+    def has_room_after(self, prefix: str) -> bool:
+        return super().fits(f"{prefix} x")  # the leaves are the smallest chunks
+
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         if self.emit == "leaves":
             return super().spans_fit(spans, text)

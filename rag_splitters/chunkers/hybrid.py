@@ -60,3 +60,6 @@ class HybridChunker(CompositeChunker):
 
     def fits(self, content: str) -> bool:
         return self.resized().stages[-1].fits(content)
+
+    def has_room_after(self, prefix: str) -> bool:
+        return self.resized().stages[-1].has_room_after(prefix)

@@ -165,6 +165,11 @@ class ModalityChunker(CompositeChunker):
             each.fits(content) for each in handlings if isinstance(each, Chunker)
         )
 
+    def has_room_after(self, prefix: str) -> bool:
+        resized = self.resized()
+        handlings = [getattr(resized, name) for name in _MODALITIES]
+        return all(each.has_room_after(prefix) for each in handlings if isinstance(each, Chunker))
+
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         resized = self.resized()
         return await plan_parts(sources, [resized._parts(source) for source in sources])

@@ -48,6 +48,9 @@ class TitledChunker(CompositeChunker):
     def fits(self, content: str) -> bool:
         return self.resized().chunker.fits(content)
 
+    def has_room_after(self, prefix: str) -> bool:
+        return self.resized().chunker.has_room_after(prefix)
+
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         return self.resized().chunker.spans_fit(spans, text)
 

@@ -268,6 +268,10 @@ class Chunker(BaseModel):
         """Whether a chunk with this text is within the maximum size; True if there is none."""
         return True
 
+    def has_room_after(self, prefix: str) -> bool:
+        """Whether every chunk has room for text after a prefix, such as its metadata."""
+        return self.fits(f"{prefix} x")
+
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         """Whether all of these spans of a text are within their maximum size and overlap."""
         return all(self.fits(span.text_of(text)) for span in spans)

@@ -263,7 +263,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     def _check_room(self, metadata: str, owner: str) -> None:
         """Raise ValueError if metadata leaves no room for text in a chunk."""
-        if metadata and not self.fits(f"{metadata} x"):
+        if metadata and not self.has_room_after(metadata):
             size = getattr(self, "chunk_size", None)
             of_size = "" if size is None else f" (chunk_size={size})"
             raise InputError(

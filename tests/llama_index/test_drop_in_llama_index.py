@@ -33,11 +33,21 @@ from pydantic.json_schema import GenerateJsonSchema
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import rag_splitters
-from rag_splitters import CATALOGUE, RecursiveChunker, register
+from rag_splitters import (
+    CATALOGUE,
+    HierarchicalChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    register,
+)
 from rag_splitters.llama_index import (
+    ChunkerNodeParser,
     CodeNodeParser,
+    ContextualNodeParser,
     HashingEmbedding,
     HierarchicalNodeParser,
+    HybridNodeParser,
+    ModalityNodeParser,
     RecursiveNodeParser,
     SemanticNodeParser,
     SentenceNodeParser,
@@ -59,6 +69,7 @@ SENTENCES = [
 ]
 PARAGRAPHS = [" ".join(SENTENCES[at : at + 6]) for at in range(0, 60, 6)]
 TEXT = "\n\n".join(PARAGRAPHS)
+TREE = HierarchicalChunker(chunk_size=128, length_function="tokens", emit="all")
 
 every_class = pytest.mark.parametrize("name", PARSERS)
 
@@ -507,6 +518,36 @@ def test_metadata_without_room_name_the_document() -> None:
         SentenceNodeParser(chunk_size=128).get_nodes_from_documents([document])
     with pytest.raises(ValueError, match="is longer than chunk size"):
         SentenceSplitter(chunk_size=128, chunk_overlap=0).get_nodes_from_documents([document])
+
+
+@pytest.mark.parametrize(
+    "parser",
+    [
+        HierarchicalNodeParser(),
+        HierarchicalNodeParser(chunk_size=128),
+        ModalityNodeParser(chunk_size=128),
+        ContextualNodeParser(chunk_size=128),
+        TitledNodeParser(chunker=TREE),
+        HybridNodeParser(stages=[ParagraphChunker(), TREE]),
+    ],
+)
+def test_metadata_without_room_for_the_smallest_chunks_name_the_document(
+    parser: ChunkerNodeParser,
+) -> None:
+    document = Document(text=TEXT, metadata={"summary": "word " * 150}, id_="report-7")
+    with pytest.raises(ValueError, match="the metadata of document 'report-7' leaves no room"):
+        parser.get_nodes_from_documents([document])
+
+
+@pytest.mark.parametrize("words", [20, 60, 90, 110])
+def test_context_leaves_room_for_metadata(words: int) -> None:
+    document = Document(text=TEXT, metadata={"title": "Tea " * 40, "k": "word " * words})
+    document.excluded_embed_metadata_keys = document.excluded_llm_metadata_keys = ["title"]
+    parser = ContextualNodeParser(chunk_size=128, count_context=True)
+    nodes = parser.get_nodes_from_documents([document])
+    before = document.get_metadata_str(MetadataMode.EMBED)
+    assert all(parser.fits(f"{before}\n\n{n.metadata['context']}\n\n{n.text}") for n in nodes)
+    assert min(len(node.text.split()) for node in nodes[:-1]) > 1
 
 
 @pytest.mark.parametrize("template", ["{text}", "{0}", "{content"])
