@@ -48,7 +48,7 @@ class SeparatorChunker(SizedChunker):
     chunk of its own, however large."""
 
     separators: Texts = ("\n\n", "\n")
-    """Separators, tried in this order at each position. "\n" matches any kind of line break."""
+    r"""Separators, tried in this order at each position. "\n" matches any kind of line break."""
 
     is_regex: bool = False
     """Whether the separators are regular expressions."""

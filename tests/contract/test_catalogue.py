@@ -83,6 +83,13 @@ def test_every_parameter_is_described() -> None:
     ] == []
 
 
+def test_no_description_holds_an_escape_as_the_character_itself() -> None:
+    """The command line would show "\\n" as a space between quotation marks."""
+    for kind in CATALOGUE.values():
+        for name, meaning in field_descriptions(kind).items():
+            assert not re.search(r'"\s+"', meaning), f"{kind.__name__}.{name}"
+
+
 # What an import loads
 
 
