@@ -151,23 +151,6 @@ def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) ->
     assert isinstance(errors[0].__cause__, RuntimeError)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_chat_model_tries_again_after_a_rate_limit(is_async: bool) -> None:
-    class RateLimitError(Exception):
-        retry_after = 0.0
-
-    tried: list[str] = []
-
-    def model(prompt: str) -> str:
-        tried.append(prompt)
-        if tried.count(prompt) < 2:
-            raise RateLimitError
-        return prompt
-
-    assert ask(chat_model(model), ["a", "b"], is_async=is_async) == ["a", "b"]
-    assert sorted(tried) == ["a", "a", "b", "b"]
-
-
 class Busy:
     """How many calls are under way at once."""
 

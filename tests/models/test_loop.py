@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
@@ -65,21 +64,6 @@ def test_async_function_is_awaited_on_one_loop_whoever_calls() -> None:
     asyncio.run(inside())
     assert len(loops.loops) > 20
     assert len({id(loop) for loop in loops.loops}) == 1
-
-
-def test_one_asynchronous_client_serves_all_callers(server: OpenAIServer) -> None:
-    client = httpx.AsyncClient()
-
-    async def ask(prompt: str) -> str:
-        content = {"messages": [{"content": prompt}]}
-        answer = (await client.post(f"{server.url}/chat/completions", json=content)).json()
-        return str(answer["choices"][0]["message"]["content"])
-
-    model = chat_model(ask)
-    for _ in range(3):
-        assert model.ask(["a", "b"]) == ["A", "B"]
-        assert asyncio.run(model.aask(["a", "b"])) == ["A", "B"]
-    assert len(server.requests) == 12
 
 
 def test_client_of_a_framework_is_awaited_on_one_loop(server: OpenAIServer) -> None:
