@@ -1,24 +1,17 @@
-"""Tables, Ray and Spark with models: failures as rows, ids that last, the cost of a dead worker."""
+"""Tables with models: failures as rows, ids that last, and no key in what is sent."""
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from langchain_openai import ChatOpenAI
 
-from rag_splitters import AgenticChunker, Chunker, ContextualChunker, RecursiveChunker, Span
+from rag_splitters import AgenticChunker, Chunker, RecursiveChunker, Span
 from rag_splitters.distributed import TableSplitter
-from rag_splitters.distributed.ray import split_dataset
-from rag_splitters.distributed.spark import split_dataframe
-from tests.distributed.test_ray import blocks
-from tests.distributed.test_spark import frame, rows_of
 from tests.support.chat_doubles import sentences_in
 from tests.support.openai_server import OpenAIServer
 from tests.support.tables import Given, fail_on_boom, table_of
@@ -131,100 +124,7 @@ def test_id_column_may_be_named_among_the_metadata() -> None:
     assert splitter.split_table(table).column_names[-2:] == ["title", "key"]
 
 
-# Ray
-
-
-def test_ray_gives_a_row_for_a_document_that_fails(ray: Any) -> None:
-    chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
-    chunks = split_dataset(
-        blocks(ray, DOCUMENTS, 2), TableSplitter(chunker, id_column="key", on_error="row")
-    )
-    check_rows(chunks.take_all(), "RuntimeError: it went boom")
-
-
-@pytest.mark.nightly
-def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Path) -> None:
-    checkpoint = pytest.importorskip("ray.data.checkpoint")
-    ray.data.from_arrow(table_of(DOCUMENTS)).write_parquet(str(tmp_path / "documents"))
-    context = ray.data.DataContext.get_current()
-    before = context.checkpoint_config
-    context.checkpoint_config = checkpoint.CheckpointConfig(
-        "key", str(tmp_path / "checkpoints"), delete_checkpoint_on_success=False
-    )
-    try:
-        counts = []
-        for run in ("one", "two"):
-            dataset = ray.data.read_parquet(str(tmp_path / "documents"))
-            chunks = split_dataset(dataset, TableSplitter(RecursiveChunker(), id_column="key"))
-            chunks.write_parquet(str(tmp_path / run))
-            files = list((tmp_path / run).glob("*.parquet"))
-            counts.append(sum(pa.parquet.read_table(file).num_rows for file in files))
-    finally:
-        context.checkpoint_config = before
-    assert counts == [len(DOCUMENTS), 0]
-
-
-class MortalModel:
-    """Writes contexts, and notes each prompt; one of them kills its process, once."""
-
-    description = "mortal"
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = str(folder)
-
-    def __call__(self, prompt: str) -> str:
-        chunk = prompt.rpartition("<chunk>\n")[2].partition("\n</chunk>")[0]
-        with (Path(self.folder) / "prompts").open("a") as file:
-            file.write(f"{chunk}\n")
-        grave = Path(self.folder) / "grave"
-        if "number 17 " in chunk and not grave.exists():
-            grave.touch()
-            os._exit(1)
-        return f"About {len(chunk)} characters."
-
-    def prompts(self) -> Counter[str]:
-        return Counter((Path(self.folder) / "prompts").read_text().splitlines())
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("has_cache", "most"), [(False, 4), (True, 1)])
-def test_killed_worker_pays_its_own_batch_twice_at_most(
-    ray: Any, tmp_path: Path, has_cache: bool, most: int
-) -> None:
-    """With a shared cache, only the prompt that was under way is asked again."""
-    documents = [Given(f"d{number}", f"Text number {number} is here.") for number in range(40)]
-    model = MortalModel(tmp_path)
-    chunker = ContextualChunker(llm=model, cache=tmp_path / "cache" if has_cache else None)
-    chunks = split_dataset(
-        blocks(ray, documents, 1), TableSplitter(chunker, id_column="key", batch_size=4)
-    )
-    assert len(chunks.take_all()) == 40
-    prompts = model.prompts()
-    assert len(prompts) == 40
-    assert 1 <= sum(prompts.values()) - 40 <= most
-
-
 # What is sent to the workers
-
-
-def test_nothing_that_is_sent_to_the_workers_holds_the_key(
-    ray: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import ray.cloudpickle
-
-    sent: list[bytes] = []
-
-    def map_batches(self: Any, function: Any, **options: Any) -> str:
-        sent.append(ray.cloudpickle.dumps((function, options)))
-        return "dataset"
-
-    monkeypatch.setattr(ray.data.Dataset, "map_batches", map_batches)
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    split_dataset(
-        blocks(ray, FINE, 1), TableSplitter(AgenticChunker(llm=make_llm), id_column="key")
-    )
-    assert len(sent) == 1
-    assert not any(SECRET.encode() in each for each in sent)
 
 
 def make_llm() -> ChatOpenAI:
@@ -237,31 +137,3 @@ def test_model_with_a_key_is_not_sent_to_the_workers(monkeypatch: pytest.MonkeyP
     assert SECRET not in str(caught.value)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     assert SECRET.encode() not in pickle.dumps(TableSplitter(AgenticChunker(llm=make_llm)))
-
-
-# Spark
-
-
-def test_spark_gives_a_row_for_a_document_that_fails(spark: Any) -> None:
-    chunker = RecursiveChunker(chunk_size=9, length_function=fail_on_boom)
-    chunks = split_dataframe(
-        frame(spark, DOCUMENTS), TableSplitter(chunker, id_column="key", on_error="row")
-    )
-    check_rows(rows_of(chunks), "RuntimeError: it went boom")
-
-
-def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyspark.cloudpickle
-
-    dataframe = frame(spark, FINE)
-    sent: list[bytes] = []
-
-    def map_in_arrow(self: Any, function: Any, *options: Any) -> str:
-        sent.append(pyspark.cloudpickle.dumps(function))
-        return "dataframe"
-
-    monkeypatch.setattr(type(dataframe), "mapInArrow", map_in_arrow)
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    split_dataframe(dataframe, TableSplitter(AgenticChunker(llm=make_llm), id_column="key"))
-    assert len(sent) == 1
-    assert not any(SECRET.encode() in each for each in sent)

@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 __all__ = ["GroupScheduling", "group_of", "pytest_xdist_make_scheduler"]
 
 GROUPS = {
-    "cluster": r"distributed/test_(ray|spark|failures|index)\.py",
+    "cluster": r"distributed/test_(clusters|index)\.py",
     "site": r"test_docs\.py::test_(page_is_accessible|site_builds)",
     "distributions": r"documentation/test_(typing|release)\.py",
     "vectors": r"test_boundaries\.py.*minilm",
