@@ -47,7 +47,7 @@ def test_there_are_notebooks() -> None:
         ("parent_child", False),
         pytest.param("parent_child", True, marks=pytest.mark.nightly),
         ("quickstart_langchain", True),
-        ("quickstart_llama_index", False),
+        pytest.param("quickstart_llama_index", False, marks=pytest.mark.nightly),
         ("quickstart_llama_index", True),
     ],
 )
