@@ -123,6 +123,8 @@ def test_from_dict_gives_the_parser_back(strategy: str) -> None:
         again = type(parser).from_dict(json.loads(json.dumps(parser.to_dict())))
         assert again.to_dict() == type(parser).from_json(parser.to_json()).to_dict()
         assert again.to_dict() == parser.to_dict()
+        assert parser.class_name() == parser.to_dict()["class_name"] == type(parser).__name__
+        assert isinstance(parser, NodeParser)
         assert "rag_splitters." not in parser.to_json(), "a class has the name of its strategy"
         nodes = again.get_nodes_from_documents([document])
         assert plain(nodes) == plain(parser.get_nodes_from_documents([document]))
@@ -148,12 +150,6 @@ def test_from_dict_finds_registered_functions(parser: Any) -> None:
     document = Document(text=STORY, id_="one")
     assert again.id_func is parser.id_func
     assert plain(again([document])) == plain(parser([document]))
-
-
-@every_parser
-def test_class_name_is_the_class(parser: Any) -> None:
-    assert parser.class_name() == parser.to_dict()["class_name"] == type(parser).__name__
-    assert isinstance(parser, NodeParser)
 
 
 def word_tokenizer() -> Tokenizer:
@@ -438,13 +434,6 @@ def test_excluded_keys_are_shared_with_nobody(parser: Any) -> None:
 
 
 @every_parser
-def test_embedding_of_the_document_is_not_copied(parser: Any) -> None:
-    document = Document(text=STORY, embedding=[1.0, 2.0])
-    assert all(node.embedding is None for node in parser([document]))
-    assert document.embedding == [1.0, 2.0]
-
-
-@every_parser
 def test_excluded_keys_and_templates_are_carried(parser: Any) -> None:
     document = Document(
         text=STORY,
@@ -454,8 +443,10 @@ def test_excluded_keys_and_templates_are_carried(parser: Any) -> None:
         metadata_separator=" ; ",
         metadata_template="{key}={value}",
         text_template="<{metadata_str}> {content}",
+        embedding=[1.0, 2.0],
     )
     for node in parser.get_nodes_from_documents([document]):
+        assert node.embedding is None
         content = node.get_content(metadata_mode=MetadataMode.NONE)
         embedded = node.get_content(metadata_mode=MetadataMode.EMBED)
         asked = node.get_content(metadata_mode=MetadataMode.LLM)
@@ -485,6 +476,7 @@ def test_neighbours_are_tied_within_a_document(parser: Any) -> None:
     ]
     assert [n.next_node.node_id for n in nodes[: half - 1]] == [n.node_id for n in nodes[1:half]]
     assert nodes[half - 1].next_node is nodes[-1].next_node is None
+    assert {node.source_node.hash for node in nodes[:half]} == {documents[0].hash}
     for one, other in pairwise(nodes[:half]):
         assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
 
@@ -495,12 +487,6 @@ def test_include_prev_next_rel_off_ties_to_the_source_alone(parser: Any) -> None
     for node in loose.get_nodes_from_documents([Document(text=STORY, id_="one")]):
         assert set(node.relationships) == {NodeRelationship.SOURCE}
         assert node.ref_doc_id == "one"
-
-
-@every_parser
-def test_source_hash_is_the_documents(parser: Any) -> None:
-    document = Document(text=STORY, metadata={"a": 1})
-    assert {node.source_node.hash for node in parser([document])} == {document.hash}
 
 
 @every_parser

@@ -27,9 +27,9 @@ from tests.support.stores import OpenStore, on_server
 ROWS = [(f"key-{number:04}", str(number) * 250) for number in range(1200)]
 
 
-@pytest.fixture(params=on_server("redis", "postgres"))
+@pytest.fixture(scope="module", params=on_server("redis", "postgres"))
 def own_server(request: pytest.FixtureRequest) -> Iterator[RedisServer | PostgresServer]:
-    """A server that a test may kill."""
+    """A server that a test may kill, and starts again."""
     with {"redis": RedisServer, "postgres": PostgresServer}[request.param]() as server:
         yield server
 
@@ -130,27 +130,28 @@ def test_wrong_password_is_an_error_that_does_not_show_it(own_server: RedisServe
     assert "wrong-secret" not in chain(caught.value) + repr(store)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost",
-        "http://user:secret@host/0",
-        "redis://:secret@host:secret/0",
-        "redis://:secret@host:1/0?socket_timeout=secret",
-    ],
-)
-def test_redis_url_that_cannot_be_read_is_not_shown(url: str) -> None:
-    with pytest.raises(ValueError, match="invalid Redis URL: use redis://") as caught:
-        RedisStore(url)
-    assert "secret" not in chain(caught.value)
+UNREADABLE: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "Redis URL: use redis://": (
+        RedisStore,
+        [
+            *("", "localhost", "http://user:secret@host/0", "redis://:secret@host:secret/0"),
+            "redis://:secret@host:1/0?socket_timeout=secret",
+        ],
+    ),
+    "PostgreSQL URL: use postgres": (
+        PostgresStore,
+        ["localhost", "postgresql://user:sec%ret@host", "secret = = "],
+    ),
+}
 
 
-@pytest.mark.parametrize("url", ["localhost", "postgresql://user:sec%ret@host", "secret = = "])
-def test_postgres_url_that_cannot_be_read_is_not_shown(url: str) -> None:
-    with pytest.raises(ValueError, match="invalid PostgreSQL URL: use postgres") as caught:
-        PostgresStore(url)
-    assert "secret" not in chain(caught.value)
+@pytest.mark.parametrize("message", UNREADABLE)
+def test_url_that_cannot_be_read_is_not_shown(message: str) -> None:
+    kind, urls = UNREADABLE[message]
+    for url in urls:
+        with pytest.raises(ValueError, match=f"invalid {message}") as caught:
+            kind(url)
+        assert "secret" not in chain(caught.value)
 
 
 @pytest.mark.parametrize(
