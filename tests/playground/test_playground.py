@@ -229,26 +229,9 @@ def test_figures_count_characters_in_two_chunks_and_in_none(
     sizes = [len(chunk.text) for chunk in chunks]
     spread = f"{min(sizes):,}, {sorted(sizes)[len(sizes) // 2]:,}, {max(sizes):,}"
     assert figures["characters: min, median, max"] == spread
+    assert f"{len(chunks)} chunk" in parts["summary-a"].text
     bars = [each.text for each in parts["summary-a"].find_all("title")]
     assert sum(int(bar.split(": ")[1].split()[0]) for bar in bars) == len(chunks)
-
-
-def test_figures_tell_chunks_that_cut_sentences(client: TestClient) -> None:
-    added = client.post(
-        "/text",
-        content=b"One two three. Four five six. Seven.",
-        headers={"Content-Type": "text/plain"},
-    ).json()["key"]
-    whole = show(client, "sentence", {"chunk_size": 15}, added)
-    assert whole.figures()["mid-sentence"] == "0"
-    assert "6 to 14 characters" in whole["summary-a"].text
-    cut = show(client, "fixed_size", {"chunk_size": 20}, added)
-    assert cut.figures()["mid-sentence"] == "1"
-    assert "1 begin mid-sentence" in cut["summary-a"].text
-    details = post(
-        client, "/chunk", a="fixed_size", **{"a.chunk_size": 20}, a__chunk=1, side="a", text=added
-    )
-    assert "starts mid-sentence" in details["panel-a"].text
 
 
 def test_the_name_of_a_text_tells_what_it_is(client: TestClient) -> None:
@@ -291,9 +274,6 @@ def test_difference_and_what_is_the_same(client: TestClient) -> None:
     for letter in "ab":
         same = [each for each in parts.pieces(letter) if "same" in each["class"]]
         assert [int(each["data-at"]) for each in same] == sorted(s for s, _ in left & right)
-    panel = post(client, "/chunk", **sides, a__chunk=0, side="a", text="tram.md")["panel-a"].text
-    first = min(left)
-    assert ("no such chunk" in panel) == (first not in right)
     parts = post(client, **{**sides, "b": "recursive"}, text="tram.md")
     assert parts["difference"].text == f"A and B give the same {len(left)} chunks."
     assert not [each for each in parts.pieces() if "same" in each["class"]]
