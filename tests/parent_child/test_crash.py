@@ -29,9 +29,8 @@ State = dict[str, Any]
 class Crashes:
     """What a test asks of the process of `tests.support.crash_process`."""
 
-    def __init__(self, place: dict[str, Any]) -> None:
-        self._process = JobProcess("tests.support.crash_process")
-        self._place = place
+    def __init__(self, process: JobProcess, place: dict[str, Any]) -> None:
+        self._process, self._place = process, place
 
     def do(self, operation: str, search_type: str, killed_after: float | None = None) -> float:
         """Do an operation, or kill its process some seconds after it began; how long it took."""
@@ -59,10 +58,6 @@ class Crashes:
         self._process.read()
         return seen
 
-    def close(self) -> None:
-        """End the process."""
-        self._process.close()
-
 
 @pytest.fixture(params=["folder", *on_server("servers")])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
@@ -78,12 +73,17 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def crashes(place: dict[str, Any]) -> Iterator[Crashes]:
-    """The process that forks, for the place."""
-    process = Crashes(place)
+@pytest.fixture(scope="module")
+def process() -> Iterator[JobProcess]:
+    """The process that forks."""
+    process = JobProcess("tests.support.crash_process")
     yield process
     process.close()
+
+
+@pytest.fixture
+def crashes(process: JobProcess, place: dict[str, Any]) -> Crashes:
+    return Crashes(process, place)
 
 
 def test_what_was_killed_at_any_moment_is_whole_and_can_be_finished(crashes: Crashes) -> None:

@@ -220,7 +220,7 @@ HOLDER = """
 import sys, time
 from rag_splitters.calls import run
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
-from tests.support.stores import opener
+from tests.support.openers import opener
 turn = run(KeyValueDocstore(opener(*sys.argv[1:])()).take_turn())
 print("holds" if turn else "nothing", flush=True)
 time.sleep(600)
@@ -240,13 +240,13 @@ def holder(place: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("front", [FrontEnd("langchain"), FrontEnd("llama_index", True)])
 def test_a_stopped_writer_keeps_its_turn_and_a_dead_one_loses_it_at_once(
-    front: FrontEnd,
+    place: tuple[str, str],
     open_index: Open,
     holder: subprocess.Popen[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    front = FrontEnd("llama_index", True) if place[0] == "redis" else FrontEnd("langchain")
     holder.send_signal(signal.SIGSTOP)
     monkeypatch.setattr(time, "time", lambda: 4e9)  # the clock jumps by decades
     retriever = open_index(front, write_timeout=1.5)

@@ -16,13 +16,14 @@ __all__ = ["GroupScheduling", "group_of", "pytest_xdist_make_scheduler"]
 
 GROUPS = {
     "cluster": r"distributed/test_(clusters|index)\.py",
+    "crashes": r"test_crash\.py",
     "site": r"test_docs\.py::test_(page_is_accessible|site_builds)",
     "distributions": r"documentation/test_(typing|release)\.py",
     "vectors": r"test_boundaries\.py.*minilm",
     "writers": r"test_writers\.py",
 }
 """What they share, and the tests: a Ray cluster and a Spark session, the built site, the wheel, the
-vectors of a slow model, and two processes that have imported what takes long."""
+vectors of a slow model, and processes that have imported what takes long."""
 
 
 def group_of(nodeid: str) -> str:

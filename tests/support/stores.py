@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
-from rag_splitters.parent_child.postgres import PostgresStore
-from rag_splitters.parent_child.redis import RedisStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from tests.support.openers import opener
 
-__all__ = ["OpenStore", "check_children", "on_server", "open_store", "opener", "place", "stored"]
+__all__ = ["OpenStore", "check_children", "on_server", "open_store", "place", "stored"]
 
 OpenStore = Callable[[], KeyValueStore]
-
-
-def opener(back_end: str, place: str) -> OpenStore:
-    """What opens the store of a back end: at a path or a URL."""
-    if back_end == "sqlite":
-        return partial(SQLiteStore, place)
-    if back_end == "redis":
-        return partial(RedisStore, place, timeout=10)
-    return partial(PostgresStore, place, timeout=10)
 
 
 def on_server(*names: str) -> list[Any]:
