@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document as LangChainDocument
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
-from llama_index.core import Document as LlamaIndexDocument
 
-import rag_splitters.langchain
-import rag_splitters.llama_index
 from rag_splitters import (
     AgenticChunker,
     ClusterChunker,
@@ -27,6 +23,7 @@ from rag_splitters import (
     SentenceChunker,
 )
 from rag_splitters.models import Embedder, ModelError, chat_model
+from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import split_either, split_texts
 
@@ -156,56 +153,22 @@ def test_answers_before_a_cancellation_are_kept(server: OpenAIServer) -> None:
 # The index
 
 
-def langchain_index(path: Path, model: Any) -> Any:
-    splitter = rag_splitters.langchain.SentenceTextSplitter(chunk_size=60, chunk_overlap=0)
-    return rag_splitters.langchain.parent_document_retriever(
-        path=path, embeddings=model, child_splitter=splitter, headings=False
-    )
-
-
-def llama_index_index(path: Path, model: Any) -> Any:
-    parser = rag_splitters.llama_index.SentenceNodeParser(chunk_size=60, chunk_overlap=0)
-    parser.length_function = "characters"
-    return rag_splitters.llama_index.parent_document_retriever(
-        path=path, embed_model=model, child_parser=parser, headings=False
-    )
-
-
-FRONT_ENDS = {
-    "langchain": (langchain_index, LangChainDocument, "page_content", "id"),
-    "llama_index": (llama_index_index, LlamaIndexDocument, "text", "id_"),
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@every_front_end
 def test_second_attempt_of_an_index_sends_one_request(
-    front_end: str, is_async: bool, server: OpenAIServer, tmp_path: Path
+    front: FrontEnd, server: OpenAIServer, tmp_path: Path
 ) -> None:
     """A group of 360 children, in requests of 10."""
-    open_index, document, text, name = FRONT_ENDS[front_end]
     words = [f"Keeper {n} of the tower by the sea wrote of ship number {n}." for n in range(360)]
-    documents = [
-        document(**{text: " ".join(words[at : at + 36]), name: f"d{at}"})
-        for at in range(0, 360, 36)
-    ]
-
-    def add(index: Any) -> Any:
-        return (
-            asyncio.run(index.aadd_documents(documents))
-            if is_async
-            else index.add_documents(documents)
-        )
-
+    pages: list[Page] = [(f"d{at}", " ".join(words[at : at + 36]), {}) for at in range(0, 360, 36)]
     fail(server, "Keeper 183 ", times=2)  # the client makes two attempts
-    with closing(open_index(tmp_path, client(server, 10, 1))) as index:
+    with closing(front.build(path=tmp_path, embeddings=client(server, 10, 1))) as index:
         with pytest.raises(ModelError):
-            add(index)
-        assert len(add(index)) == 10
+            front.do(index, "add_documents", front.documents(pages))
+        assert len(front.do(index, "add_documents", front.documents(pages))) == 10
         count = len(server.requests)
         repeated = [text for text, times in Counter(server.texts).items() if times > 1]
         assert len(repeated) == 10, "the texts of the request that failed"
-        assert index.verify().is_sound
-        add(index)
+        assert front.do(index, "verify").is_sound
+        front.do(index, "add_documents", front.documents(pages))
         assert len(server.requests) == count

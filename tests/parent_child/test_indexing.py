@@ -82,8 +82,10 @@ def test_ids_are_the_same_in_every_process() -> None:
     assert len({run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
 
 
-@pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])
-@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(
+    ("asynchronous", "cleanup"),
+    [(False, None), (True, "incremental"), (False, "full"), (True, "scoped_full")],
+)
 def test_index_works_in_every_clean_up_mode(cleanup: Any, asynchronous: bool) -> None:
     retriever, records = build(), InMemoryRecordManager(namespace="test")
     records.create_schema()
