@@ -28,6 +28,7 @@ from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
+from tests.support.pdfs import make_pdf
 from tests.support.processes import ROOT
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
@@ -70,15 +71,6 @@ def refused(*args: str, input: str | bytes | None = None) -> str:
 def process(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rag_splitters", *args]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
-
-
-def make_pdf(path: Path, pages: list[str]) -> None:
-    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
-    pdf = canvas.Canvas(str(path))
-    for page in pages:
-        pdf.drawString(72, 720, page)
-        pdf.showPage()
-    pdf.save()
 
 
 # --- split ---------------------------------------------------------------------------------------
@@ -440,10 +432,7 @@ def test_query_says_which_pages_it_cannot_write(folder: Path) -> None:
 
 
 def test_pdf_with_a_password_gives_one_line(folder: Path) -> None:
-    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
-    pdf = canvas.Canvas(str(folder / "locked.pdf"), encrypt="secret")
-    pdf.drawString(72, 720, "A secret.")
-    pdf.save()
+    make_pdf(folder / "locked.pdf", ["A secret."], encrypt="secret")
     told = "locked.pdf cannot be read: it is protected by a password. Save a copy without one"
     assert refused("split", "locked.pdf") == told
 

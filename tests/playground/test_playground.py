@@ -37,6 +37,7 @@ from rag_splitters.playground.security import MAX_BYTES
 from rag_splitters.playground.snippets import snippets
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
+from tests.support.pdfs import make_pdf
 
 HERE = "http://127.0.0.1"
 TRAM = sample_texts()["tram.md"]
@@ -622,14 +623,8 @@ def test_texts_are_those_given_and_the_bundled_ones() -> None:
         assert show(client, "recursive", text="tram.md")["source-a"].text == "Other."
 
 
-def test_files_are_read_as_the_readers_read_them(client: TestClient) -> None:
-    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
-    pages = io.BytesIO()
-    drawing = canvas.Canvas(pages)
-    for line in ("Page one.", "Page two."):
-        drawing.drawString(72, 720, line)
-        drawing.showPage()
-    drawing.save()
+def test_files_are_read_as_the_readers_read_them(client: TestClient, tmp_path: Path) -> None:
+    pages = make_pdf(tmp_path / "report.pdf", ["Page one.", "Page two."])
 
     def read(name: str, content: bytes) -> httpx.Response:
         return client.post("/text", params={"name": name}, content=content)
@@ -638,7 +633,7 @@ def test_files_are_read_as_the_readers_read_them(client: TestClient) -> None:
         key = read(name, content).json()["key"]
         return str(show(client, "fixed_size", text=key)["source-a"].text)
 
-    assert text("a.pdf", pages.getvalue()).split() == "Page one. Page two.".split()
+    assert text("a.pdf", pages).split() == "Page one. Page two.".split()
     assert text("a.txt", "a\r\nä😀".encode()) == "a \nä😀"
     assert "b.txt is not a text file: it has a NUL byte" in message(read("b.txt", b"a\0"))
     assert "c.pdf cannot be read as PDF" in message(read("c.pdf", b"%PDF-1.4 broken"))
@@ -962,13 +957,8 @@ def test_page_asks_nothing_of_other_hosts_and_ships_htmx_with_its_licence() -> N
 
 
 def test_pages_of_a_pdf_are_drawn_with_the_chunk_marked(tmp_path: Path) -> None:
-    pdfgen = pytest.importorskip("reportlab.pdfgen.canvas")
-    canvas = pdfgen.Canvas(str(tmp_path / "tea.pdf"))
-    for words in ("Cool the water before you pour it.", "Grind the beans before you brew them."):
-        canvas.drawString(72, 720, words)
-        canvas.showPage()
-    canvas.save()
-    data = (tmp_path / "tea.pdf").read_bytes()
+    words = ["Cool the water before you pour it.", "Grind the beans before you brew them."]
+    data = make_pdf(tmp_path / "tea.pdf", words)
     client = TestClient(create_app({"tea.pdf": data}), base_url=HERE)
     fields = {"text": "tea.pdf", "a": "page", "side": "a", "a-chunk": "1"}
     panel = client.post("/chunk", data=fields).text

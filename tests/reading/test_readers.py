@@ -27,6 +27,7 @@ from rag_splitters.reading.files import read_sources, read_text
 from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, with_edits
 from tests.support.cases import CASES, no_propositions
 from tests.support.logs import own_messages
+from tests.support.pdfs import make_pdf
 
 
 @pytest.fixture
@@ -35,16 +36,6 @@ def pdf(tmp_path: Path) -> Path:
     path = tmp_path / "report.pdf"
     make_pdf(path, ["The first page is short.", "The second page goes on", "to the third page."])
     return path
-
-
-def make_pdf(path: Path, pages: Sequence[str]) -> None:
-    """A PDF with the lines of each page, from the top."""
-    canvas = Canvas(str(path))
-    for page in pages:
-        for number, line in enumerate(page.split("\n")):
-            canvas.drawString(72, 780 - 14 * number, line)
-        canvas.showPage()
-    canvas.save()
 
 
 def test_chunks_of_file_loader_know_their_pages(pdf: Path) -> None:
