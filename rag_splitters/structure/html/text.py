@@ -288,7 +288,7 @@ class _Writer:
     def _write_table(self, table: HtmlTable, position: int, end: int) -> None:
         """Write a part of the source with a table: the table in Markdown, and other text."""
         rows = [*table.header, *table.rows]
-        width = min(max(map(_width, rows)), _WIDEST)
+        width = min(max(map(table.width, rows)), _WIDEST)
         for number, row in enumerate(rows):
             self._write_part(position, row.start)
             position = self._write_row(table, row, width)
@@ -300,7 +300,7 @@ class _Writer:
         """Write a row, unless nothing in it is visible. Returns its end in the source."""
         self._lead, self._in_row, begin = "\n| ", True, self.out.length
         position, column = row.start, 0
-        for cell in sorted((*row.cells, *row.carried), key=lambda cell: cell.column):
+        for cell in sorted(table.all_cells(row), key=lambda cell: cell.column):
             is_own = cell.begin >= row.start
             if is_own:
                 self._write_part(position, cell.begin)
@@ -321,11 +321,6 @@ class _Writer:
         self._lead, self._in_row = "", False
         self._pending, self._pending_at = "\n", position
         return position
-
-
-def _width(row: Row) -> int:
-    """Return the number of columns of a row."""
-    return max((cell.column + cell.width for cell in (*row.cells, *row.carried)), default=0)
 
 
 class _Lists:

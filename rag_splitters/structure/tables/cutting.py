@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_splitters.span import Span
-from rag_splitters.structure.tables.model import Cell, Table
+from rag_splitters.structure.tables.model import Cell, Table, joined
 from rag_splitters.structure.tables.writers import Render, Writer, writer
 from rag_splitters.text.boundaries import (
     boundary_before,
@@ -224,8 +224,7 @@ class Cutter:
         return " ".join(parts[: _largest(fits, len(parts), 4)])
 
     def _names(self, cell: Cell) -> str:
-        labels = self.writer.labels[cell.column : cell.column + cell.width]
-        return " / ".join(dict.fromkeys(filter(None, labels)))
+        return joined(self.writer.labels[cell.column : cell.column + cell.width])
 
     def _fits(self, content: str) -> bool:
         """Whether a chunk with this content is within the size."""

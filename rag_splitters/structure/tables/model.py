@@ -7,6 +7,7 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 from rag_splitters.text.excerpt import Excerpt, Replacement, data_in
 
@@ -49,6 +50,7 @@ class Row:
     carried: Sequence[Cell] = ()
 
 
+@dataclass(eq=False)
 class Table(ABC):
     """A table of a text.
 
@@ -59,26 +61,17 @@ class Table(ABC):
         header: its header rows.
         rows: its other rows.
         caption: its caption as plain text.
+        is_verbatim: whether this part of the text is still a table on its own, outside a list or a
+            quote.
     """
 
-    is_verbatim = True
-    """Whether this part of the text is still a table on its own, outside a list or a quote."""
-
-    def __init__(
-        self,
-        text: str,
-        start: int,
-        end: int,
-        header: Sequence[Row],
-        rows: Sequence[Row],
-        caption: str = "",
-    ) -> None:
-        self.text = text
-        self.start = start
-        self.end = end
-        self.header = header
-        self.rows = rows
-        self.caption = caption
+    text: str
+    start: int
+    end: int
+    header: Sequence[Row]
+    rows: Sequence[Row]
+    caption: str = ""
+    is_verbatim: bool = True
 
     @abstractmethod
     def cells(self, row: Row) -> Sequence[Cell]:
@@ -109,10 +102,22 @@ class Table(ABC):
                 insort(replacements, data)
         return Excerpt.of(self.text, cell.start, cell.end, replacements)
 
+    def source(self, row: Row) -> str:
+        """Return a row as it stands in the text."""
+        return self.text[row.start : row.end]
+
+    def width(self, row: Row) -> int:
+        """Return the number of columns of a row."""
+        return max((each.column + each.width for each in self.all_cells(row)), default=0)
+
+    def all_cells(self, row: Row) -> Sequence[Cell]:
+        """Return the cells in a row: its own, and those that reach into it from above."""
+        return (*self.cells(row), *row.carried)
+
     def values(self, row: Row) -> list[str]:
         """Return the plain text of every column of a row. A wide cell is in each of its columns."""
         values: list[str] = []
-        for cell in (*self.cells(row), *row.carried):
+        for cell in self.all_cells(row):
             stop = cell.column + cell.width
             values.extend([""] * (stop - len(values)))
             values[cell.column : stop] = [self.plain(cell)] * cell.width
@@ -121,9 +126,13 @@ class Table(ABC):
     @cached_property
     def labels(self) -> list[str]:
         """The label of every column. The labels of several header rows are joined by " / "."""
-        rows = [self.values(row) for row in self.header]
-        labels: list[str] = []
-        for column in range(max(map(len, rows), default=0)):
-            parts = [values[column] for values in rows if column < len(values)]
-            labels.append(" / ".join(dict.fromkeys(part for part in parts if part)))
-        return labels
+        return list(map(joined, zip_longest(*map(self.values, self.header), fillvalue="")))
+
+
+def joined(labels: Iterable[str]) -> str:
+    """Return several labels above a cell as one.
+
+    >>> joined(["Tea", "", "Tea", "Price"])
+    'Tea / Price'
+    """
+    return " / ".join(dict.fromkeys(filter(None, labels)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.lines import LINE_BREAK
@@ -12,6 +13,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 
 
+@dataclass(eq=False, kw_only=True)
 class PipeTable(Table):
     """A table whose cells are separated by pipes, with a header and an alignment row.
 
@@ -20,7 +22,7 @@ class PipeTable(Table):
     """
 
     delimiters: Row
-    """The row under the header."""
+    """The alignment row under the header."""
 
     @classmethod
     def read(cls, text: str, start: int, end: int) -> PipeTable | None:
@@ -42,15 +44,15 @@ class PipeTable(Table):
             position = line.end() if line else end
         if len(rows) < 2 or not _DELIMITERS.match(text[rows[1].start : rows[1].end]):
             return None
-        table = cls(text, start, rows[-1].end, rows[:1], rows[2:])
-        table.delimiters, table.is_verbatim = rows[1], verbatim
-        return table
+        header, delimiters, body = rows[:1], rows[1], rows[2:]
+        return cls(
+            text, start, rows[-1].end, header, body, is_verbatim=verbatim, delimiters=delimiters
+        )
 
     @property
-    def head(self) -> str:
-        """The header and the alignment row as in the source."""
-        rows = (*self.header, self.delimiters)
-        return "\n".join(self.text[row.start : row.end] for row in rows)
+    def head(self) -> Sequence[Row]:
+        """The rows to repeat before others: the header and the alignment row."""
+        return (*self.header, self.delimiters)
 
     def cells(self, row: Row) -> Sequence[Cell]:
         text, begin = self.text, row.start

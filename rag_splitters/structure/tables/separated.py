@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
@@ -20,6 +21,7 @@ _LABEL_WORDS = 5
 _SENTENCE = re.compile(r"[.;:!?]\s|[.;:!?\u2026]\Z|\u2014")
 
 
+@dataclass(eq=False, kw_only=True)
 class SeparatedTable(Table):
     """A table with one record per line and a separator between the fields.
 
@@ -32,20 +34,27 @@ class SeparatedTable(Table):
         delimiter: the separator.
     """
 
-    def __init__(
-        self, text: str, start: int, end: int, records: Sequence[Row], delimiter: str
-    ) -> None:
-        self.delimiter = delimiter
-        first = text[records[0].start : records[0].end] if records else ""
-        titled = 1 if any(character.isalpha() for character in first) else 0
-        super().__init__(text, start, end, records[:titled], records[titled:])
+    delimiter: str
+
+    @classmethod
+    def of(cls, text: str, records: Sequence[Row], delimiter: str) -> SeparatedTable:
+        """Return the table of these records."""
+        first = text[records[0].start : records[0].end]
+        count = int(any(map(str.isalpha, first)))
+        start, end = records[0].start, records[-1].end
+        return cls(text, start, end, records[:count], records[count:], delimiter=delimiter)
 
     @classmethod
     def read(cls, text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
         """Read a whole part of a text as one table; None if it is blank."""
         records = [row for row, _ in _records(text, start, end, delimiter)]
         rows = [row for row in records if text[row.start : row.end].strip()]
-        return cls(text, rows[0].start, rows[-1].end, rows, delimiter) if rows else None
+        return cls.of(text, rows, delimiter) if rows else None
+
+    @property
+    def head(self) -> Sequence[Row]:
+        """The rows to repeat before others."""
+        return self.header
 
     def cells(self, row: Row) -> Sequence[Cell]:
         return _cells(self.text, row, self.delimiter)
@@ -118,7 +127,7 @@ def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | 
     fewest = 2 if delimiter == "\t" else _FEWEST
     if len(rows) < fewest or _is_prose(text, rows[:8], count, delimiter):
         return None
-    return SeparatedTable(text, rows[0].start, rows[-1].end, rows, delimiter)
+    return SeparatedTable.of(text, rows, delimiter)
 
 
 def _cells(text: str, row: Row, delimiter: str) -> list[Cell]:

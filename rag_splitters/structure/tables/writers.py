@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import ClassVar, Literal, TypeAlias
 
-from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.structure.tables.model import Cell, Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable
 from rag_splitters.text.excerpt import without_data
@@ -26,17 +26,17 @@ class Writer(ABC):
 
     Parameters:
         table: the table.
+        labels: the labels of its columns.
+        head: what to write before rows.
+        rows: its rows as they are written.
     """
 
     joint: ClassVar[str] = "\n"
     foot: ClassVar[str] = ""
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.text = table.text
-        self.labels = self._labels()
-        self.head = self._head()
-        rows = [without_data(self._row(row)) for row in table.rows]
+    def __init__(self, table: Table, labels: list[str], head: str, rows: Iterable[str]) -> None:
+        self.table, self.labels, self.head = table, labels, head
+        rows = list(map(without_data, rows))
         self._body = self.joint.join(rows)
         step = len(self.joint)
         self._starts = list(accumulate((len(row) + step for row in rows), initial=0))
@@ -48,7 +48,7 @@ class Writer(ABC):
 
     def header(self) -> str:
         """Return the header alone."""
-        return self.head + self.foot
+        return self.head
 
     def cell(self, cell: Cell) -> str:
         """Return a cell's content, ready for `part`."""
@@ -62,64 +62,19 @@ class Writer(ABC):
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
         """Return a few cells of one row under their columns' labels, which are plain text."""
 
-    def _pad(self, values: list[str]) -> list[str]:
-        """Fill up a row with empty values to the length of the header."""
-        missing = min(len(self.table.labels), _MOST_PADDED) - len(values)
-        return values + [""] * missing
-
-    def _labels(self) -> list[str]:
-        return self.table.labels
-
-    @abstractmethod
-    def _head(self) -> str:
-        """Return the header, which is written before the rows."""
-
-    def _row(self, row: Row) -> str:
-        return self.text[row.start : row.end]
-
 
 class MarkdownWriter(Writer):
-    """Writes any table as a pipe table."""
+    """Writes pipe tables."""
 
     def escape(self, value: str) -> str:
-        joined = LINE_BREAK.sub("<br>", value.strip())
-        return joined.replace("|", "\\|") if "|" in joined else joined
+        return _escape(value)
 
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        return self._frame(labels) + _write_pipes(cells)
-
-    def _labels(self) -> list[str]:
-        return _widened(self.table)
-
-    def _head(self) -> str:
-        return self._frame(self.labels)
-
-    def _frame(self, labels: Sequence[str]) -> str:
-        titles = [self.escape(label) for label in labels]
-        return f"{_write_pipes(titles)}\n{_write_pipes(['---'] * len(titles))}\n"
-
-    def _row(self, row: Row) -> str:
-        values = [self.escape(value) for value in self.table.values(row)]
-        return _write_pipes(self._pad(values))
-
-
-class PipeWriter(MarkdownWriter):
-    """Writes a pipe table as in the source."""
-
-    table: PipeTable
-
-    def _labels(self) -> list[str]:
-        return self.table.labels
-
-    def _head(self) -> str:
-        return f"{self.table.head}\n"
-
-    def _row(self, row: Row) -> str:
-        return self.text[row.start : row.end]
+        return _pipe_head(labels) + _pipes(cells)
 
 
 class JsonWriter(Writer):
-    """Writes any table as a JSON array of objects, with the header's labels as keys."""
+    """Writes JSON arrays of objects, with the header's labels as keys."""
 
     joint = ",\n"
     foot = "]"
@@ -128,22 +83,11 @@ class JsonWriter(Writer):
         return json.dumps(self.table.labels, ensure_ascii=False)
 
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        keys = _unique([label or "column" for label in labels])
-        return f"[{_json(dict(zip(keys, cells, strict=True)))}]"
-
-    def _labels(self) -> list[str]:
-        labels = enumerate(_widened(self.table), 1)
-        return _unique([label or f"column_{number}" for number, label in labels])
-
-    def _head(self) -> str:
-        return "["
-
-    def _row(self, row: Row) -> str:
-        return _json(dict(zip(self.labels, self._pad(self.table.values(row)), strict=False)))
+        return f"[{_record(_unique([label or 'column' for label in labels]), cells)}]"
 
 
 class SeparatedWriter(Writer):
-    """Writes a table of separated values as in the source."""
+    """Writes separated values as in the source."""
 
     table: SeparatedTable
 
@@ -157,28 +101,41 @@ class SeparatedWriter(Writer):
         titles = self.table.delimiter.join(map(self.escape, labels)) + "\n" if any(labels) else ""
         return titles + self.table.delimiter.join(cells)
 
-    def _head(self) -> str:
-        rows = [self._row(row) for row in self.table.header]
-        return "".join(f"{row}\n" for row in rows)
-
 
 def writer(table: Table, render: Render) -> Writer:
     """Return the writer for this table and this way of writing."""
+    if render == "source" and isinstance(table, PipeTable | SeparatedTable):
+        form = MarkdownWriter if isinstance(table, PipeTable) else SeparatedWriter
+        head = "".join(f"{table.source(row)}\n" for row in table.head)
+        return form(table, table.labels, head, map(table.source, table.rows))
+    rows = [table.values(row) for row in table.rows]
+    width = max(map(len, rows), default=0)
+    labels = table.labels + [""] * (width - len(table.labels))
+    missing = min(len(table.labels), _MOST_PADDED)
+    rows = [row + [""] * (missing - len(row)) for row in rows]
     if render == "json":
-        return JsonWriter(table)
-    if render == "markdown":
-        return MarkdownWriter(table)
-    if isinstance(table, PipeTable):
-        return PipeWriter(table)
-    return SeparatedWriter(table) if isinstance(table, SeparatedTable) else MarkdownWriter(table)
+        labels = _unique([label or f"column_{number}" for number, label in enumerate(labels, 1)])
+        return JsonWriter(table, labels, "[", [_record(labels, row) for row in rows])
+    lines = (_pipes(map(_escape, row)) for row in rows)
+    return MarkdownWriter(table, labels, _pipe_head(labels), lines)
 
 
-def _write_pipes(cells: Sequence[str]) -> str:
+def _escape(value: str) -> str:
+    """Return a plain text for a cell of a pipe table."""
+    line = LINE_BREAK.sub("<br>", value.strip())
+    return line.replace("|", "\\|") if "|" in line else line
+
+
+def _pipes(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _json(record: dict[str, str]) -> str:
-    return json.dumps(record, ensure_ascii=False)
+def _pipe_head(labels: Sequence[str]) -> str:
+    return f"{_pipes(map(_escape, labels))}\n{_pipes(['---'] * len(labels))}\n"
+
+
+def _record(keys: Sequence[str], values: Sequence[str]) -> str:
+    return json.dumps(dict(zip(keys, values, strict=False)), ensure_ascii=False)
 
 
 def _unique(labels: Sequence[str]) -> list[str]:
@@ -192,9 +149,3 @@ def _unique(labels: Sequence[str]) -> list[str]:
             key = f"{label}_{counts[label] + 1}"
         unique[key] = None
     return list(unique)
-
-
-def _widened(table: Table) -> list[str]:
-    """Return the labels, with an empty one for each column beyond the header."""
-    widest = max((len(table.values(row)) for row in table.rows), default=0)
-    return table.labels + [""] * (widest - len(table.labels))
