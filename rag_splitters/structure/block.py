@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.excerpt import Replacement
@@ -128,3 +128,26 @@ def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:
         parents.append(open_headings[-1] if open_headings else -1)
         open_headings.append(index)
     return parents, stops
+
+
+class Section(NamedTuple):
+    """A heading with the blocks under it.
+
+    Parameters:
+        heading: index of its heading among the blocks.
+        parent: index of the section around it, or -1.
+        end: end of its last block.
+    """
+
+    heading: int
+    parent: int
+    end: int
+
+
+def find_sections(blocks: Sequence[Block]) -> list[Section]:
+    """Return the sections of a text, each before its subsections; see `nesting`."""
+    headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
+    parents, stops = nesting([blocks[index].level for index in headings])
+    starts = [*headings, len(blocks)]
+    ends = [blocks[starts[stop] - 1].end for stop in stops]
+    return list(map(Section, headings, parents, ends))

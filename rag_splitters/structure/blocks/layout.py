@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from rag_splitters.span import Span
-from rag_splitters.structure.block import Block, nesting
+from rag_splitters.structure.block import Block, find_sections
 from rag_splitters.text.boundaries import (
     Finder,
     lazily,
@@ -49,16 +49,12 @@ def _section_breaks(
     between two headings without text between them, and a subheading does not begin a chunk if less
     than a tenth of a chunk precedes it.
     """
-    headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
-    starts = [*headings, len(blocks)]
-    _, stops = nesting([blocks[index].level for index in headings])
-    ends = [blocks[starts[stop] - 1].end for stop in stops]
     breaks: list[int] = []
     attached: set[int] = set()
     fitting = -1  # the end of a section that fits
     text = (block.start for block in blocks if block.kind != "front_matter")
     run, level = next(text, 0), 0  # the start of a chunk, and the level there
-    for index, end in zip(headings, ends, strict=True):
+    for index, _, end in find_sections(blocks):
         block = blocks[index]
         if block.start < fitting:
             continue

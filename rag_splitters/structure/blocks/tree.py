@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_splitters.structure.block import Block, nesting
+from rag_splitters.structure.block import Block, find_sections
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.leads import lead_start
@@ -38,15 +38,13 @@ def sections(blocks: Sequence[Block]) -> list[Node]:
     blocks = [block for block in blocks if block.kind != "dropped"]
     if not blocks:
         return []
-    headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
-    parents, stops = nesting([blocks[index].level for index in headings])
-    starts = [*headings, len(blocks)]
+    parts = find_sections(blocks)
     nodes = [Node(blocks[0].start, blocks[-1].end, 0)]
-    for index, parent, stop in zip(headings, parents, stops, strict=True):
+    for index, parent, end in parts:
         above = nodes[parent + 1]
-        is_below = parent >= 0 and headings[parent] == index - 1
+        is_below = parent >= 0 and parts[parent].heading == index - 1
         start = above.start if is_below else blocks[index].start
-        nodes.append(Node(start, blocks[starts[stop] - 1].end, above.level + 1))
+        nodes.append(Node(start, end, above.level + 1))
     return nodes
 
 
