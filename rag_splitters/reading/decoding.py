@@ -61,10 +61,6 @@ def decode(data: bytes, name: str) -> str:
     is not UTF-8 is read in the encoding that HTML, XML or CSS declares, else in the one that
     charset-normalizer guesses, which a warning in the log names; of equally likely ones, in cp1252.
 
-    Parameters:
-        data: the bytes.
-        name: the file's name, for error messages.
-
     Raises: ValueError if it is not a text file, or if no encoding fits; ImportError if
     charset-normalizer is needed and not installed.
 

@@ -26,10 +26,6 @@ _PAGES = ("application/xhtml+xml", "text/html")
 def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
     """Read a book as text: its chapters in their order, without tags and images.
 
-    Parameters:
-        data: the book.
-        name: its name, for error messages.
-
     Returns: the text, its headings, and the title of the book.
 
     Raises InputError if the book is damaged or protected, or unpacks to more than 500 MB.

@@ -54,10 +54,6 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
     (`with_scales`). Headings are recognised by their fonts, or are the titles of slides; see
     `find_headings` and `slide_titles`.
 
-    Parameters:
-        data: the PDF.
-        name: its name, for error messages.
-
     Raises: ImportError if pypdfium2 is not installed; ValueError if the PDF is damaged, protected
     by a password, or holds no text.
     """

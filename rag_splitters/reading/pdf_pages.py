@@ -48,12 +48,7 @@ class Geometry(NamedTuple):
 
 
 def read_page(page: Any, raw: Any) -> tuple[list[Line], Geometry | None]:
-    """Return the lines of a page, and its geometry if it may have a table.
-
-    Parameters:
-        page: the page, of pypdfium2.
-        raw: the module with PDFium's functions.
-    """
+    """Return the lines of a page, and its geometry if it may have a table."""
     letters = _Letters(page, raw)
     lines = letters.lines()
     return lines, _geometry(lines, letters)

@@ -96,13 +96,7 @@ def mark_pages(path: str | Path, chunks: Iterable[Any]) -> bytes:
 
 
 def draw_page(data: bytes, name: str, chunk: Any, number: int) -> bytes:
-    """Return a page of a PDF as a PNG image, with a chunk highlighted.
-
-    Parameters:
-        data: the PDF.
-        name: its name, for error messages.
-        chunk: see `locate`.
-        number: the number of the page, counted from 1.
+    """Return a page of a PDF, counted from 1, as a PNG image; see `mark_pages`.
 
     Raises: what `locate` raises, and ValueError if there is no such page.
     """

@@ -21,10 +21,6 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     Texts are in the order of the shapes; speaker notes follow "Notes:". A slide without a title
     gets one such as "Slide 3". Images, charts, diagrams and texts on the slide masters are dropped.
 
-    Parameters:
-        data: the presentation.
-        name: its name, for error messages.
-
     Returns: the text, and the start and number of each slide.
 
     Raises: ImportError if python-pptx is not installed; ValueError if the presentation is damaged,

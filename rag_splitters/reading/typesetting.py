@@ -197,11 +197,7 @@ def unmoved(position: int, edits: Sequence[Edit]) -> int:
 def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:
     """Return the text between the parts of a joined word; None to leave the parts apart.
 
-    Parameters:
-        before: the text from the last space to the hyphen.
-        second: the second part of the word.
-        mark: the hyphen.
-        words: the frequencies of the words in the text.
+    `before` has all signs before the hyphen, `words` the frequencies of the words in the text.
     """
     if mark == "\u00ad":
         return ""

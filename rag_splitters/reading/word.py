@@ -43,10 +43,6 @@ def read_docx(data: bytes, name: str) -> str:
     and the first row of a table is its header. Equations become LaTeX. Page headers, comments and
     images are dropped.
 
-    Parameters:
-        data: the document.
-        name: its name, for error messages.
-
     Raises: ImportError if mammoth is not installed; ValueError if the document is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
     """

@@ -37,10 +37,6 @@ def read_xlsx(data: bytes, name: str) -> str:
     table. Formulas are read as their last results, and dates as ISO 8601. Charts, comments, hidden
     sheets, and empty rows and columns are dropped.
 
-    Parameters:
-        data: the workbook.
-        name: its name, for error messages.
-
     Raises InputError if the workbook is damaged or protected, or unpacks to more than 500 MB.
     """
     check_archive(data, name, "XLSX")

@@ -87,15 +87,7 @@ def find_images(
     references: Mapping[str, tuple[str, str]],
     markdown: bool = True,
 ) -> list[Image]:
-    """Find the images in a part of a text, in order, except those in code spans.
-
-    Parameters:
-        text: the whole text.
-        start: start of the part.
-        end: end of the part.
-        references: the link reference definitions of the text.
-        markdown: whether to look for Markdown images, too.
-    """
+    """Find the images in a part of a text, except those in code spans; see `definitions`."""
     matches: list[Image] = []
     if markdown and text.find("![", start, end) >= 0:
         matches += _markdown_images(text, start, end, references)

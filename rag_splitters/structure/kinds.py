@@ -21,6 +21,7 @@ from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails
 from rag_splitters.structure.markup import (
     ADOC_LINE,
+    FRONT_MATTER,
     ORG_HEADING,
     ORG_SIGN,
     PAGE_TITLE,
@@ -129,9 +130,7 @@ def read_kind(
     """Read a notebook, subtitles or mails without the markup; mails are several texts.
 
     Parameters:
-        text: the raw text.
         kind: one of `READ_KINDS`.
-        options: what to keep.
         is_bytes: see `read_mails`.
         name: the name of the file, for warnings.
 
@@ -305,7 +304,7 @@ _SIGNS = _Patterns(
     (("|",), r"\n {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"),  # delimiters of a table
     (("](",), r"!?\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"),  # link or image
     (("]:",), r"\n {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"),  # link reference definition
-    (("---",), r"\A\n---[ \t]*\n[\w-]+:"),  # front matter
+    (("---", "+++"), rf"\A\n{FRONT_MATTER}"),
     (("\n$$", "\n\\["), r"\n(?:\$\$|\\\[)"),  # display formula
 )
 _HINTS = _Patterns(

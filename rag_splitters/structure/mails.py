@@ -331,8 +331,7 @@ class _Reader:
     def _add_lines(self, writer: ExcerptWriter, part: _Part, encoding: str) -> None:
         """Add a text unchanged, except that the ">From " of a mailbox becomes "From ".
 
-        Parameters:
-            encoding: the encoding of its characters, which are bytes; "" if they are not.
+        Its characters are bytes in the encoding, unless that is "".
         """
         position = part.start
         while position < part.end:

@@ -16,6 +16,11 @@ from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import line_kind
 
+FRONT_MATTER = (
+    r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
+    r"(?s:.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)"
+)
+"""Pattern of YAML or TOML at the beginning of a text in Markdown."""
 _LONGEST_LINE = 300  # characters of a heading
 
 

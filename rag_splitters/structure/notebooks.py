@@ -29,10 +29,6 @@ def read_notebook(text: str, options: ReadingOptions = READ_ALL) -> Reading:
     plain text, else HTML without tags. Images, widgets, metadata, attachments and terminal colours
     are dropped.
 
-    Parameters:
-        text: the JSON.
-        options: how much of each output to keep.
-
     Returns: the text, the rows of its cells, which count from 1, and their positions in the JSON.
 
     Raises UnreadableError if the text is not JSON or has no cells.

@@ -10,6 +10,7 @@ from typing import Any
 
 from rag_splitters.structure.block import Block, nesting
 from rag_splitters.structure.blocks import Format, detect_format, read_headings
+from rag_splitters.structure.blocks.markdown import front_matter_end
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import boundary_before, skip_space
@@ -21,10 +22,6 @@ _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
 
 class Outline:
     """The headings of a text, and those above a position.
-
-    Parameters:
-        text: the text.
-        headings: its headings, in order.
 
     >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
     >>> outline.title, outline.above(17)
@@ -122,10 +119,10 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
     if title := metadata.get("title"):
         return str(title)
     text_format = detect_format(text, metadata)
-    end = text.find("\n\n", _BEGINNING) if text_format == "markdown" else -1
-    beginning = text[: max(end, 0)]
-    if beginning[:3] not in ("---", "+++") and (title := Outline.of(beginning, "markdown").title):
-        return str(title)
+    if text_format == "markdown":
+        end = text.find("\n\n", max(_BEGINNING, front_matter_end(text)))
+        if title := Outline.of(text[: max(end, 0)], text_format).title:
+            return title
     return Outline.of(text, text_format, metadata=metadata).title
 
 

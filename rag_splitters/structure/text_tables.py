@@ -35,7 +35,6 @@ def find_tables(
     Tables in code are code. A table inside another one belongs to it.
 
     Parameters:
-        text: any text.
         format: the format of the text; "csv" and "tsv" make the whole text one table.
         blocks: its blocks, if they have been read already.
 
@@ -128,11 +127,6 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
 
     Only Markdown tables outside of lists and quotes, and lines of CSV or TSV, have a header to
     repeat, and only if it takes up at most half of a chunk.
-
-    Parameters:
-        text: the text.
-        blocks: its blocks.
-        sizes: the sizes of chunks and overlaps.
 
     >>> from rag_splitters.structure.blocks import read_blocks
     >>> text = "| tea |\\n|---|\\n| green |\\n| black |"

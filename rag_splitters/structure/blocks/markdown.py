@@ -16,6 +16,7 @@ from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import with_anchors, with_items
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
+from rag_splitters.structure.markup import FRONT_MATTER
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
 
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 60_000  # characters to parse at once, to limit memory use
-_FRONT_MATTER = re.compile(  # YAML or TOML
-    r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
-    r"(?:.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
-    re.DOTALL,
-)
+_FRONT_MATTER = re.compile(FRONT_MATTER)
 
 
 def markdown_blocks(text: str) -> list[Block]:
@@ -44,9 +41,8 @@ def markdown_blocks(text: str) -> list[Block]:
     [('heading', 'Title'), ('code', 'py')]
     """
     leaves = _Leaves(text)
-    position = 0
-    if match := _FRONT_MATTER.match(text):
-        position = match.end()
+    position = front_matter_end(text)
+    if position:
         leaves.blocks.append(Block("front_matter", 0, position))
     size = _WINDOW
     while position < len(text):
@@ -65,6 +61,16 @@ def markdown_blocks(text: str) -> list[Block]:
         leaves.add(tokens, lines)
         position, size = end, _WINDOW
     return leaves.finished()
+
+
+def front_matter_end(text: str) -> int:
+    """Return the end of the YAML or TOML at the beginning of a text, or 0.
+
+    >>> front_matter_end("---\\ntitle: Tea\\n---\\nHot.")
+    18
+    """
+    match = _FRONT_MATTER.match(text)
+    return match.end() if match else 0
 
 
 @lru_cache(maxsize=1)
@@ -265,11 +271,7 @@ _MARKS = re.compile(  # an escaped character, code, a tag or emphasis
 
 
 class _Leaves:
-    """Collects the blocks of a Markdown text from the tokens of its windows.
-
-    Parameters:
-        text: the whole text.
-    """
+    """Collects the blocks of a Markdown text from the tokens of its windows."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -46,8 +46,7 @@ def with_paragraphs(
     """Add the paragraphs and list items between the parts of a text.
 
     Parameters:
-        text: the text.
-        parts: some of its blocks, in order.
+        parts: some of the blocks of the text, in order.
         breaks: matches the lines that begin a paragraph, in addition to those after a blank line.
     """
     blocks: list[Block] = []
@@ -154,7 +153,6 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     text with headings, a short first line alone is the title.
 
     Parameters:
-        text: any text.
         keywords: more words that begin a heading, whatever follows them.
 
     >>> text = "1. Tea\\n\\nGreen.\\n\\nCRLF = CR LF\\n\\n2. Milk\\n\\nsection 3.7.1. Cold."

@@ -37,9 +37,6 @@ def html_blocks(tree: Tree) -> list[Block]:
     The head, scripts, styles, declarations, the comments between blocks, and everything that the
     tags mark so are "dropped".
 
-    Parameters:
-        tree: the elements of the text; see `read_page` and `parse_html`.
-
     >>> from rag_splitters.structure.html.tree import parse_html
     >>> tree = parse_html("<h1>Tea</h1><script>x</script><p>Hot.")
     >>> [(block.kind, block.title) for block in html_blocks(tree)]

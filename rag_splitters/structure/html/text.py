@@ -86,7 +86,6 @@ def plain_page(text: str, main_content_only: bool = True, links: Links = "text")
     """Convert an HTML page to text.
 
     Parameters:
-        text: the HTML.
         main_content_only: whether to leave out the menus and other parts around the main content;
             see `read_page`.
         links: whether a link becomes its text, or a link of Markdown with its address.
@@ -106,11 +105,6 @@ def strip_tags(page: Tree, blocks: Sequence[Block], links: Links = "text") -> St
     White space is collapsed, except in code. There is a blank line between blocks, but not between
     the items of a list, which begin with "- " or their number. A table is written in Markdown. An
     image is replaced by its alternative text.
-
-    Parameters:
-        page: the elements of the HTML.
-        blocks: some of its blocks, in order.
-        links: see `plain_page`.
 
     >>> from rag_splitters.structure.html.tree import parse_html
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"

@@ -25,10 +25,9 @@ class Writer(ABC):
     """Writes parts of a table, each with the header before it.
 
     Parameters:
-        table: the table.
-        labels: the labels of its columns.
+        labels: the labels of the table's columns.
         head: what to write before rows.
-        rows: its rows as they are written.
+        rows: the rows as they are written.
     """
 
     joint: ClassVar[str] = "\n"
