@@ -32,7 +32,6 @@ _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九�
 _ROMAN_NUMBER = re.compile(r"(C{0,3}(?:X[LC]|L?X{0,3})(?:I[XV]|V?I{0,3}))\.?\Z")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
-_IN_CONTENTS = re.compile(r"\.{3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
 _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends with a full stop
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
@@ -69,11 +68,11 @@ def _paragraphs(
     lines.append((stop, stop))  # after the blank line that every part ends with
     open_at, is_item = -1, False
     for (start, end), after in pairwise(lines):
-        if open_at >= 0 and breaks is None and NO_MARK.match(text, start, end):
+        if open_at >= 0 and NO_MARK.match(text, start, end):
             continue
         line = text[start : min(end, start + 200)]
-        is_blank = not line.strip() and not text[start:end].strip()
-        begins_item = not is_blank and _begins_item(text, line, open_at < 0 or is_item, after)
+        is_blank = not text[start:end].strip()
+        begins_item = _begins_item(text, line, open_at < 0 or is_item, after)
         begins = begins_item or (breaks is not None and breaks.match(line) is not None)
         if open_at >= 0 and (is_blank or begins):
             yield _paragraph(text, open_at, start, group if is_item else 0)
@@ -90,7 +89,7 @@ def with_items(text: str, blocks: Sequence[Block]) -> list[Block]:
     group = max((block.group for block in blocks), default=0)
     for block in blocks:
         parts = [block]
-        if block.kind == "paragraph" and not block.group and "\n" in text[block.start : block.end]:
+        if block.kind == "paragraph" and not block.group:
             parts = list(_paragraphs(text, block.start, block.end, None, group))
             group = max(group, *(part.group for part in parts))
         results += parts if len(parts) > 1 else [block]
@@ -124,9 +123,8 @@ def with_anchors(text: str, blocks: Iterable[Block]) -> list[Block]:
             if last.start < start:
                 end = trim_space(text, last.start, min(start, last.end))
                 results.append(replace(last, end=end))
-        is_moved = start < block.start
-        start = skip_space(text, start) if is_moved else start
-        results.append(replace(block, start=start) if is_moved else block)
+        start = skip_space(text, start)
+        results.append(replace(block, start=start) if start < block.start else block)
     return results
 
 
@@ -139,7 +137,6 @@ class _Line(NamedTuple):
     text: str
     is_first: bool  # after a blank line or a heading
     before: str
-    line_break: str
     after: str
 
 
@@ -183,13 +180,15 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
         line = _line(text, lines, index, start)
         if start == first and not line.after.strip() and _may_be_title(content):
             title = _heading(text, start, end, 1, content)
+        is_label = is_first and len(raw) <= _LONGEST and content[-1] not in ".,;:!?"
         if is_first and (level := _underlined(line)):
-            end = line.end + len(line.line_break) + len(line.after)
+            end = lines[index + 1][1]
             headings[start] = _heading(text, start, end, level, line.text)
-        elif level := _level(line, pattern, is_first):
-            wiki = wiki_heading(line.text)
-            headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
-        elif _is_displayed(line, is_first):
+        elif wiki := wiki_heading(line.text):
+            headings[start] = _heading(text, start, line.end, *wiki)
+        elif level := _level(line, pattern, is_first, is_label):
+            headings[start] = _heading(text, start, line.end, level, line.text)
+        elif is_label and _is_displayed(line):
             words = line.text
             before = headings[displays[-1]] if displays and start == following else None
             if before and _is_continued(text, before, line):
@@ -238,47 +237,38 @@ def _line(text: str, lines: Sequence[tuple[int, int]], index: int, start: int) -
     low, high = lines[index - 1] if index else (0, 0)
     before = text[max(low, high - 300) : high].strip()
     low, high = lines[index + 1] if index + 1 < len(lines) else (end, end)
-    line_break, after = text[end:low], text[low : min(high, low + 700)]
-    content = text[start:end].rstrip()
-    return _Line(start, end, text[begin:end], content, not before, before, line_break, after)
+    after = text[low : min(high, low + 700)]
+    return _Line(start, end, text[begin:end], text[start:end].rstrip(), not before, before, after)
 
 
 def _underlined(line: _Line) -> int:
     """Return the level of a heading whose underline is the next line, or 0."""
     after = line.after.rstrip()
-    if not after or after[0] not in "=-~*_" or len(after) > 3 * len(line.raw) + 20:
+    if after[:1] not in tuple("=-~*_") or len(after) > 3 * len(line.raw) + 20:
         return 0
-    if not underlines(after, line.text):
-        return 0
-    return 1 if after[0] in "=*" else 2
+    level = 1 if after[0] in "=*" else 2
+    return level if underlines(after, line.text) else 0
 
 
-def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
-    """Return the level of this line as a heading, by its words, capitals or marks, or 0."""
-    content, width = line.text, len(line.raw)
-    if content[0] in "=h" and (wiki := wiki_heading(content)):
-        return wiki[0]
-    if width <= _LONGEST_KEYWORD:
+def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool, is_label: bool) -> int:
+    """Return the level of this line as a heading, by its words or its Roman number, or 0."""
+    content = line.text
+    if len(line.raw) <= _LONGEST_KEYWORD:
         if keywords is not None and keywords.match(content):
             return 5
         if (is_first or content[0] == "第") and (level := keyword_heading(content, line.after)):
             return level
-    if width > _LONGEST or not is_first or content[-1] in ".,;:!?":
-        return 0
-    return 2 if not line.after.strip() and _ROMAN.match(content) else 0
+    return 2 if is_label and not line.after.strip() and _ROMAN.match(content) else 0
 
 
-def _is_displayed(line: _Line, is_first: bool) -> bool:
+def _is_displayed(line: _Line) -> bool:
     """Whether it is a heading by its capitals, or because it is centred."""
-    content = line.text
-    if not is_first or len(line.raw) > _LONGEST or content[-1] in ".,;:!?":
+    if is_no_title(line.text):
         return False
-    if line.is_first and content[0].isupper() and _is_centred(line):
-        return not is_no_title(content)
-    if line.after.strip() or not content.isupper() or is_no_title(content):
-        return False
-    letters = [each for each in content if each.isalpha()]
-    return len(letters) >= 3 and all(map(str.isupper, letters))
+    if line.is_first and line.text[0].isupper() and _is_centred(line):
+        return True
+    letters = [each for each in line.text if each.isalpha()]
+    return len(letters) >= 3 and all(map(str.isupper, letters)) and not line.after.strip()
 
 
 def _is_centred(line: _Line) -> bool:
@@ -303,7 +293,7 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
         is_alone = is_first and not line.after.strip()
         return _Numbered((roman_value(roman[1]),), line, True) if is_alone else None
     match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
-    if match is None or len(line.raw) > _LONGEST or _IN_CONTENTS.search(line.text):
+    if match is None or len(line.raw) > _LONGEST or "..." in line.text:
         return None
     title = match[3]
     if title[0].islower() or not any(map(str.isalpha, title[:3])) or title[-1] in ",;:":
@@ -361,7 +351,7 @@ def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Number
 def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether the other number is the first below this one, or one of the next two at a level."""
     depth = len(other)
-    if depth > len(number) + 1 or other[:-1] != number[: depth - 1]:
+    if other[:-1] != number[: depth - 1]:
         return False
     return other[-1] < 2 if depth > len(number) else 0 < other[-1] - number[depth - 1] < 3
 
