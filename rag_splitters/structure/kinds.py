@@ -315,7 +315,6 @@ _HINTS = _Patterns(
 _ITEMS = re.compile(  # a list of at least two items
     r"\n {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)? {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]"
 )
-_RST_MARKS = Marks(("`", "::", "\n.. "))
 _RST_SIGNS = _Patterns(
     (("\n.. ",), r"\n\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"),  # directive, target, footnote
     ((":`",), r"(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"),  # role
@@ -332,16 +331,8 @@ _RST_HINTS = _Patterns(
     (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
-_ADOC_SIGN = re.compile(
-    r"^\[(?:source|NOTE|TIP|cols|quote|verse|\.\w+|#\w+|%\w+|horizontal|qanda)\b.*\]$"
-    r"|^:[\w!-]+:(?: .*)?$|^(?:include|image|video|ifdef|endif|toc)::\S*\["
-    r"|^\|===$|^(?:NOTE|TIP|WARNING|IMPORTANT|CAUTION): "
-    r"|\b(?:link|xref|image|https?):\S+\[[^\]\n]*\]"
-    r"|^(?:-{4,}|\.{4,})$|<<[\w-]+(?:,[^>\n]*)?>>",
-    re.MULTILINE,
-)
-_LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
+_LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 
 
 def _outside_fences(text: str) -> str:
@@ -353,33 +344,36 @@ def _has_fence(text: str) -> bool:
 
 
 def _begins_line(text: str, mark: str) -> bool:
-    return mark in text and (text.startswith(mark) or f"\n{mark}" in text)
+    return text.startswith(mark) or f"\n{mark}" in text
 
 
-def _begins_html(root: re.Match[str] | None) -> bool:
+def _root(text: str) -> tuple[str, ...]:
+    """Return the groups of `_ROOT` at the beginning of a text."""
+    root = _ROOT.match(text)
+    return root.groups("") if root else ("", "", "", "")
+
+
+def _begins_html(text: str) -> bool:
     """Whether the document type or the outermost element of a text is that of HTML."""
-    if root is None:
-        return False
-    return str(root[2]).lower() == "html" or str(root[3]).lower() in ("html", "head", "body")
+    _, document_type, name, _ = _root(text)
+    return document_type.lower() == "html" or name.lower() in ("html", "head", "body")
 
 
 def _is_xml(text: str) -> bool:
     """Whether it begins with an XML declaration, or with an element that is not one of HTML."""
-    root = _ROOT.match(text) if "<" in text else None
-    if root is None or root[3] is None or _begins_html(root):
+    declaration, _, name, attributes = _root(text)
+    if not name or _begins_html(text):
         return False
-    is_whole = text.rstrip().endswith(f"</{root[3]}>")
-    is_marked = "xmlns" in root[4] or is_whole
-    return bool(root[1]) or (is_marked and root[3].lower() not in _HTML_NAMES)
+    is_marked = "xmlns" in attributes or text.rstrip().endswith(f"</{name}>")
+    return bool(declaration) or (is_marked and name.lower() not in _HTML_NAMES)
 
 
 def _is_html(text: str) -> bool:
     """Whether it begins with the outer tags, or has many block tags and no sign of Markdown."""
-    if "<" not in text or _begins_html(_ROOT.match(text)):
+    if "<" not in text or _begins_html(text):
         return "<" in text
-    outside = _outside_fences(text)
-    tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(outside))
-    if tags < 2 or tags * 400 <= len(outside) or outside is not text or _ATX.search(text):
+    tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(text))
+    if tags < 2 or tags * 400 <= len(text) or _has_fence(text) or _ATX.search(text):
         return False
     return text.lstrip()[:1] == "<" or not _SIGNS.search(text)
 
@@ -388,8 +382,7 @@ def _is_markdown(text: str) -> bool:
     """Whether it has a heading, fence, link or table, or two of: bold, code, quotes, lists."""
     if _has_fence(text):
         return True
-    matches = _ATX.finditer(text) if "#" in text else ()
-    headings = [match[2] is None for match in matches]  # lines in a row are comments
+    headings = [match[2] is None for match in _ATX.finditer(text)]  # lines in a row are comments
     if 2 * sum(headings) > len(headings) or _SIGNS.search(text):
         return True
     hints = _HINTS.kinds(text)
@@ -397,8 +390,6 @@ def _is_markdown(text: str) -> bool:
 
 
 def _is_rst(text: str) -> bool:
-    if not _RST_MARKS.any_in(text):
-        return False
     outside = _outside_fences(text)
     signs = sum(1 for _ in _RST_SIGNS.matches(outside))
     if 2 * signs + _RST_HINTS.kinds(outside) < 3:
@@ -407,9 +398,10 @@ def _is_rst(text: str) -> bool:
 
 
 def _is_asciidoc(text: str) -> bool:
+    """Whether it has several headings that no sign ends, or begins with one."""
     lines = ADOC_LINE.finditer(text) if _begins_line(text, "=") else ()
-    headings = sum(line[0][0] == "=" and line[0].rstrip()[-1] != "=" for line in lines)
-    return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
+    headings = [line for line in lines if line[0][0] == "=" and line[0].rstrip()[-1] != "="]
+    return len(headings) > 1 or (bool(headings) and text.lstrip().startswith("= "))
 
 
 def _is_org(text: str) -> bool:
@@ -418,21 +410,18 @@ def _is_org(text: str) -> bool:
 
 def _is_wiki(text: str) -> bool:
     """Whether it has headings as in MediaWiki or Jira, where "#" begins an item of a list."""
-    if not (_begins_line(text, "=") or _begins_line(text, "h")):
-        return False
     lines = (line for line in text.split("\n") if line[:1] in ("=", "h"))
     return sum(wiki_heading(line) is not None for line in lines) > 1
 
 
 def _is_latex(text: str) -> bool:
-    if "\\" not in text or not (_LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text)):
+    if text.count("\\") < 3 or _ATX.search(text):
         return False
-    return text.count("\\") > 2 and not _ATX.search(text)
+    return _LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text) is not None
 
 
 def _is_man(text: str) -> bool:
-    has_requests = _begins_line(text, ".") or _begins_line(text, "'")
-    if has_requests and len(TROFF_HEADING.findall(text)) > 1:
+    if len(TROFF_HEADING.findall(text)) > 1:
         return True
     return (PAGE_TITLE.match(text) or _PAGE_NAME.match(text)) is not None
 
@@ -452,8 +441,6 @@ _LOG_LINE = re.compile(
 def _is_log(text: str) -> bool:
     """Whether at least half of the lines begin with a time or a log level."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
-    if not any(map(_is_log_line, lines[:10])):
-        return False
     times = sum(map(_is_log_line, lines))
     return times > 2 and 2 * times >= len(lines)
 
@@ -463,7 +450,7 @@ def _is_log_line(line: str) -> bool:
 
 
 def _is_notebook(text: str) -> bool:
-    return text.lstrip()[:1] == "{" and re.search(r'"(?:cell_type|nbformat)"', text) is not None
+    return text.lstrip()[:1] == "{" and ('"cell_type"' in text or '"nbformat"' in text)
 
 
 # Code
@@ -512,8 +499,6 @@ def _is_prose(text: str) -> bool:
 
 
 def _without_comments(text: str) -> str:
-    if "*" not in text:
-        return text
     return "".join(part.partition("/*")[0] for part in text.split("*/"))
 
 
@@ -586,7 +571,6 @@ def _detect_language(text: str) -> str | None:
     return language if sum(not _is_code_line(line) for line in long) <= most else None
 
 
-_SQL_WORD = re.compile(r"\n(?:create|alter|drop|insert|update|delete|select|with) ")
 _SQL = re.compile(
     r"\s*(?:(?:create|alter|drop) +(?:or +replace +)?(?:temp(?:orary)? +)?"
     r"(?:table|view|index|unique|database|function|procedure|schema|type|trigger)\b"
@@ -596,7 +580,7 @@ _SQL = re.compile(
 
 
 def _is_sql(text: str) -> bool:
-    if ";" not in text or not _SQL_WORD.search(f"\n{text.lower()}"):
+    if ";" not in text:
         return False
     outside = "\n".join(_code_lines(_without_comments(text)))
     statements = [part for part in outside.split(";") if part.strip()]
@@ -648,7 +632,6 @@ _DATA: dict[str, TextKind] = {
         "adoc asciidoc asc",
         "adoc",
         matches=_is_asciidoc,
-        is_possible=lambda text: ADOC_LINE.search(text) or _ADOC_SIGN.search(text),
     ),
     "org": TextKind("org", "org", matches=_is_org, is_possible=ORG_HEADING.search),
     "log": TextKind("log", "log", matches=_is_log),
