@@ -1,10 +1,11 @@
-"""Files that are ZIP archives of XML: what is checked before they are read, and their parts."""
+"""Files that are ZIP archives of XML: how they are opened, and their parts."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from xml.etree import ElementTree
 
 from rag_splitters.errors import InputError
@@ -13,31 +14,36 @@ _MOST_BYTES = 500_000_000  # of an unpacked file; larger files are attacks
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # the beginning of encrypted files and of old formats
 
 
-def check_archive(data: bytes, name: str, kind: str) -> None:
-    """Raise ValueError if the file is not a ZIP archive, or is too large when unpacked."""
+@contextmanager
+def open_archive(data: bytes, name: str, kind: str) -> Iterator[zipfile.ZipFile]:
+    """Open a file that is a ZIP archive, for reading inside the `with` statement.
+
+    Raises InputError if it is protected, damaged, or too large when unpacked, and for every error
+    inside the `with` statement.
+    """
     if data.startswith(_OLE):
         raise InputError(
             f"{name} cannot be read as {kind}: it is protected by a password or in the format "
             f"before 2007. Save a copy as {kind} without a password"
         )
+    size = 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(each.file_size for each in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise damaged_file(name, kind, error) from error
-    if size > _MOST_BYTES:
+            if size > _MOST_BYTES:
+                raise ValueError(size)
+            yield archive
+    except Exception as error:  # damaged archives raise many kinds of errors, also in libraries
+        if size > _MOST_BYTES:
+            raise InputError(
+                f"{name} is too large: it unpacks to {size:,} bytes, and the limit is "
+                f"{_MOST_BYTES:,}"
+            ) from None
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
-            f"{name} is too large: it unpacks to {size:,} bytes, and the limit is {_MOST_BYTES:,}"
-        )
-
-
-def damaged_file(name: str, kind: str, error: Exception) -> InputError:
-    """Return the error for a file that cannot be read."""
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return InputError(
-        f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or export "
-        "it again"
-    )
+            f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or "
+            "export it again"
+        ) from error
 
 
 class _Builder(ElementTree.TreeBuilder):

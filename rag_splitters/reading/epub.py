@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from rag_splitters.reading.archives import (
-    check_archive,
-    damaged_file,
-    named_elements,
-    parse_part,
-)
+from rag_splitters.reading.archives import named_elements, open_archive, parse_part
 from rag_splitters.reading.decoding import decode
 from rag_splitters.structure.block import Block
 from rag_splitters.structure.html.text import plain_page
@@ -30,17 +23,13 @@ def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
 
     Raises InputError if the book is damaged or protected, or unpacks to more than 500 MB.
     """
-    check_archive(data, name, "EPUB")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            container = parse_part(archive, "META-INF/container.xml")
-            path = next(named_elements(container, "rootfile")).get("full-path", "")
-            package = parse_part(archive, path)
-            chapters = [
-                decode(archive.read(each), f"{name}: {each}") for each in _chapters(package, path)
-            ]
-    except Exception as error:  # damaged archives raise many kinds of errors
-        raise damaged_file(name, "EPUB", error) from error
+    with open_archive(data, name, "EPUB") as archive:
+        container = parse_part(archive, "META-INF/container.xml")
+        path = next(named_elements(container, "rootfile")).get("full-path", "")
+        package = parse_part(archive, path)
+        chapters = [
+            decode(archive.read(each), f"{name}: {each}") for each in _chapters(package, path)
+        ]
     parts: list[str] = []
     headings: list[Block] = []
     length = 0

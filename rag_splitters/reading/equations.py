@@ -33,21 +33,20 @@ _EMPTY = re.compile(r"[_^]\{\}|(?<=sqrt)\[\]")
 _SPECIAL = str.maketrans({"|": r"\vert ", "%": r"\%", "#": r"\#", "\u2061": " ", "\n": " "})
 
 
-def take_equations(data: bytes) -> tuple[bytes, list[str]]:
+def take_equations(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
     """Put a mark into a Word document for each equation, and return it with the equations.
 
     An equation is LaTeX between dollars, with two of them if it stands on lines of its own.
     """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if _PART not in archive.namelist() or b"oMath" not in archive.read(_PART):
-            return data, []
-        root = parse_part(archive, _PART)
-        equations = list(_replace(root))
-        output = io.BytesIO()
-        with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as copy:
-            for name in archive.namelist():
-                content = ElementTree.tostring(root) if name == _PART else archive.read(name)
-                copy.writestr(name, content)
+    if _PART not in archive.namelist() or b"oMath" not in archive.read(_PART):
+        return data, []
+    root = parse_part(archive, _PART)
+    equations = list(_replace(root))
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as copy:
+        for name in archive.namelist():
+            content = ElementTree.tostring(root) if name == _PART else archive.read(name)
+            copy.writestr(name, content)
     return output.getvalue(), equations
 
 

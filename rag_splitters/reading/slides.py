@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from rag_splitters.extras import needs
-from rag_splitters.reading.archives import check_archive, damaged_file
+from rag_splitters.reading.archives import open_archive
 from rag_splitters.reading.markdown import escape_markdown, markdown_table
 from rag_splitters.text.origin import Row
 
@@ -28,12 +28,9 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     """
     with needs(f"reading {name} needs python-pptx", "office"):
         pptx: Any = import_module("pptx")
-    check_archive(data, name, "PPTX")
-    try:
+    with open_archive(data, name, "PPTX"):
         presentation = pptx.Presentation(io.BytesIO(data))
         slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
-    except Exception as error:
-        raise damaged_file(name, "PPTX", error) from error
     rows: list[Row] = []
     parts: list[str] = []
     length = 0

@@ -13,10 +13,9 @@ from typing import Any
 from rag_splitters.extras import needs
 from rag_splitters.reading.archives import (
     attribute,
-    check_archive,
-    damaged_file,
     local_name,
     named_elements,
+    open_archive,
     parse_part,
 )
 from rag_splitters.reading.equations import put_equations, take_equations
@@ -48,17 +47,14 @@ def read_docx(data: bytes, name: str) -> str:
     """
     with needs(f"reading {name} needs mammoth", "office"):
         mammoth: Any = import_module("mammoth")
-    check_archive(data, name, "DOCX")
-    try:
-        data, equations = take_equations(data)
+    with open_archive(data, name, "DOCX") as archive:
+        data, equations = take_equations(archive, data)
         html = mammoth.convert_to_html(
             io.BytesIO(data),
-            transform_document=_prepare(mammoth, _heading_levels(data)),
+            transform_document=_prepare(mammoth, _heading_levels(archive)),
             convert_image=lambda image: [],
             include_embedded_style_map=False,
         ).value
-    except Exception as error:  # the library raises many kinds of errors for damaged files
-        raise damaged_file(name, "DOCX", error) from error
     html = _DROPPED.sub("", html)
     for element, sign in _CHECKBOXES.items():
         html = html.replace(element, sign)
@@ -86,11 +82,11 @@ def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
     return convert
 
 
-def _heading_levels(data: bytes) -> dict[str, int]:
+def _heading_levels(archive: zipfile.ZipFile) -> dict[str, int]:
     """Return the level of each style of headings, by its id: 1 for the title, else 2 or more."""
     names: dict[str, str] = {}
     bases: dict[str, str] = {}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, suppress(KeyError):
+    with suppress(KeyError):
         for style in named_elements(parse_part(archive, "word/styles.xml"), "style"):
             key = attribute(style, "styleId")
             for child in style:

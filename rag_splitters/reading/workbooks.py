@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 import zipfile
@@ -12,12 +11,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, takewhile
 from xml.etree import ElementTree
 
-from rag_splitters.reading.archives import (
-    check_archive,
-    damaged_file,
-    named_elements,
-    parse_part,
-)
+from rag_splitters.reading.archives import named_elements, open_archive, parse_part
 from rag_splitters.reading.markdown import NUMBER, escape_markdown, markdown_table
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
@@ -39,12 +33,8 @@ def read_xlsx(data: bytes, name: str) -> str:
 
     Raises InputError if the workbook is damaged or protected, or unpacks to more than 500 MB.
     """
-    check_archive(data, name, "XLSX")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return "\n\n".join(_Workbook(archive).sheets())
-    except Exception as error:
-        raise damaged_file(name, "XLSX", error) from error
+    with open_archive(data, name, "XLSX") as archive:
+        return "\n\n".join(_Workbook(archive).sheets())
 
 
 class _Workbook:

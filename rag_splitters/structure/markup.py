@@ -45,7 +45,7 @@ def _line_before(text: str, position: int) -> tuple[int, str]:
 def _with_labels(text: str, position: int, is_label: Callable[[str], bool]) -> int:
     """Return the start of the labels right above the line at `position`, or `position`."""
     start, line = _line_before(text, position)
-    while position and is_label(line):
+    while is_label(line):
         position = start
         start, line = _line_before(text, position)
     return position
@@ -72,12 +72,12 @@ def _rst(text: str) -> list[Block]:
     end = 0
     for line in _ADORNMENT.finditer(text):
         start, title = _line_before(text, line.start())
-        if line.start() == 0 or not title.strip() or start < end or _ADORNMENT.match(title):
+        if not title or start < end or _ADORNMENT.match(title):
             continue
-        above_start, above = _line_before(text, start) if start else (0, "")
+        above_start, above = _line_before(text, start)
         adornment = line.group().rstrip()
-        is_over = start > 0 and above == adornment
-        is_alone = not above.strip() or start <= end + 1
+        is_over = above == adornment
+        is_alone = not above or start <= end + 1
         is_long = len(adornment) > 3 or len(adornment) >= len(title)
         if is_over or (is_alone and is_long and not title[0].isspace()):
             level = levels.setdefault((line[1], is_over), len(levels) + 1)
@@ -167,7 +167,7 @@ def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
     mark, length = line[3][0], len(line[3])
     if mark not in "=-~^+" or abs(len(title) - length) > 2 or not title[:1].isalnum():
         return None
-    above = _line_before(text, start)[1].strip() if start else ""
+    above = _line_before(text, start)[1]
     if above and line_kind(above) not in _ADOC_LABELS:
         return None
     level = "=-~^+".index(mark) + 1
@@ -240,11 +240,12 @@ _TEX_MARKS = re.compile(  # a comment, a command, an escaped character, a bracke
     r"%.*|\\(?:label|thanks|footnote|index)\{[^{}]*\}"
     r"|\\[a-zA-Z]+(?:\*?(?:\[[^\[\]]*\])?(?=\{)| ?)|\\([&%$#_{}])|[{}$]"
 )
+FORMULAS = tuple("equation align alignat displaymath eqnarray flalign gather math multline".split())
+"""The environments of formulas, with or without a star."""
 _TEX_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("verbatim", "Verbatim", "lstlisting", "minted", "comment", "alltt"), "code"),
     **dict.fromkeys(("filecontents", "algorithm", "tikzpicture"), "code"),
-    **dict.fromkeys(("equation", "align", "gather", "multline", "eqnarray"), "formula"),
-    **dict.fromkeys(("displaymath", "math", "flalign", "alignat"), "formula"),
+    **dict.fromkeys(FORMULAS, "formula"),
     **dict.fromkeys(("table", "tabular", "longtable", "figure"), "table"),
 }
 _TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}", re.MULTILINE)
@@ -354,7 +355,7 @@ def _mail(text: str) -> list[Block]:
     for start, end, subject in mail_headers(text):
         end = trim_space(text, start, end)
         first = text.find("\n", start, end)
-        if first >= 0 and end > start:
+        if first >= 0:
             blocks.append(_block(text, "heading", start, first, subject, 1))
             blocks.append(_block(text, "front_matter", first, end))
     return blocks
@@ -406,6 +407,4 @@ def marked_parts(text: str, format: TextFormat) -> list[Block]:
     >>> [(block.kind, block.title) for block in marked_parts(text, "rst")]
     [('heading', 'Tea'), ('code', '')]
     """
-    if "\r" in text:
-        text = text.replace("\r\n", " \n").replace("\r", "\n")
-    return MARKUP[format](text)
+    return MARKUP[format](text.replace("\r\n", " \n").replace("\r", "\n"))

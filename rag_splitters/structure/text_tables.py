@@ -87,7 +87,7 @@ def _tables_of(text: str, block: Block) -> Sequence[Table]:
         return [table]
     if tables := _in_html(text, block):
         return tables
-    has_lines = block.kind in ("table", "paragraph") and "\n" in text[block.start : block.end]
+    has_lines = block.kind in ("table", "paragraph")
     return separated_tables(text, block.start, block.end) if has_lines else []
 
 

@@ -16,7 +16,7 @@ from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import with_anchors, with_items
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
-from rag_splitters.structure.markup import FRONT_MATTER
+from rag_splitters.structure.markup import FORMULAS, FRONT_MATTER
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
 
@@ -115,12 +115,7 @@ _MAX_NESTING = 32  # levels of lists, items and quotes; deeper marks are text
 _MAX_REREAD = 4  # levels; a deeper quote ends with its lazy lines
 _MAX_FORMULA = 200  # lines
 _MARKS_AT_START = frozenset("#>*+-=_|:~`<[!$\\0123456789")
-_OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
-_ENVIRONMENTS = frozenset(
-    name + star
-    for name in ("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math")
-    for star in ("", "*")
-)
+_OPENING = re.compile(rf"\$\$|\\\[|\\begin\{{((?:{'|'.join(FORMULAS)})\*?)\}}")
 
 
 def _prose(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -224,8 +219,6 @@ def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start) or not opening:
         return False
     mark, name = opening.group(), opening.group(1)
-    if name and name not in _ENVIRONMENTS:
-        return False
     closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{name}}}")
     for line in range(start, min(end, start + _MAX_FORMULA)):
         begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
@@ -333,7 +326,8 @@ class _Leaves:
         elif token.type == "html_block":
             kind, level, title = _html_kind(token.content)
         elif token.type == "heading_open":
-            kind, level, title = "heading", int(token.tag[1]), _plain_title(_words_of(content))
+            kind, level = "heading", int(token.tag[1])
+            title = _plain_title(_ANY_IMAGE.sub(" ", content)) or _plain_title(content)  # badges
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
             image = _ANY_IMAGE.search(content)
             kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
@@ -359,13 +353,6 @@ class _Leaves:
             start = self.blocks.pop().start
         self.blocks.append(Block(kind, start, end, level, title, group))
         self._item = len(self.blocks) - 1 if kind == "list_item" else -1
-
-
-def _words_of(heading: str) -> str:
-    """Return the beginning of a heading without images (badges), unless it has no text."""
-    heading = heading[: 2 * _MAX_TITLE]
-    words = _ANY_IMAGE.sub(" ", heading) if "![" in heading else heading
-    return words if re.search(r"\w", words) else heading
 
 
 def _plain_title(content: str) -> str:
