@@ -17,7 +17,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.html.tags import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
-from rag_splitters.structure.languages import LANGUAGES, Marks
+from rag_splitters.structure.languages import LANGUAGES, has_any
 from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails
 from rag_splitters.structure.markup import (
     ADOC_LINE,
@@ -267,7 +267,6 @@ _ROOT = re.compile(  # the declaration, the name in the document type, and the o
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
 )
-_FENCES = Marks(("```", "~~~"))
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
 
 
@@ -279,21 +278,19 @@ class _Patterns:
     """
 
     def __init__(self, *patterns: tuple[tuple[str, ...], str]) -> None:
-        self._patterns = [
-            (Marks(marks), re.compile(each, re.MULTILINE)) for marks, each in patterns
-        ]
+        self._patterns = [(marks, re.compile(each, re.MULTILINE)) for marks, each in patterns]
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches of the patterns, one pattern after the other."""
         text = f"\n{text}"
         return chain.from_iterable(
-            each.finditer(text) for marks, each in self._patterns if marks.any_in(text)
+            each.finditer(text) for marks, each in self._patterns if has_any(text, marks)
         )
 
     def kinds(self, text: str) -> int:
         """Return the number of patterns that match."""
         text = f"\n{text}"
-        return sum(m.any_in(text) and each.search(text) is not None for m, each in self._patterns)
+        return sum(has_any(text, m) and each.search(text) is not None for m, each in self._patterns)
 
     def search(self, text: str) -> bool:
         """Whether any pattern matches."""
@@ -332,7 +329,7 @@ _RST_HINTS = _Patterns(
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
-_LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
+_LATEX_PREAMBLE = ("\\documentclass", "\\usepackage", "\\begin{document}")
 
 
 def _outside_fences(text: str) -> str:
@@ -340,7 +337,7 @@ def _outside_fences(text: str) -> str:
 
 
 def _has_fence(text: str) -> bool:
-    return _FENCES.any_in(text) and _FENCE.search(text) is not None
+    return has_any(text, ("```", "~~~")) and _FENCE.search(text) is not None
 
 
 def _begins_line(text: str, mark: str) -> bool:
@@ -417,7 +414,7 @@ def _is_wiki(text: str) -> bool:
 def _is_latex(text: str) -> bool:
     if text.count("\\") < 3 or _ATX.search(text):
         return False
-    return _LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text) is not None
+    return has_any(text, _LATEX_PREAMBLE) or TEX_HEADING.search(text) is not None
 
 
 def _is_man(text: str) -> bool:
@@ -560,7 +557,7 @@ def _detect_language(text: str) -> str | None:
             candidates.setdefault(name, []).append(line)
     language, most = None, 1
     for name, signs in _SIGNS_OF.items():
-        if signs.marks.any_in(code):
+        if has_any(code, signs.marks):
             candidates[name] = lines
         if len(candidates.get(name, ())) > most:
             count = sum(map(_is_code_line, filter(signs.matches, candidates[name])))
