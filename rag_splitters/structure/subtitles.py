@@ -12,7 +12,9 @@ from rag_splitters.text.origin import Reading, Row, UnreadableError
 
 _STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _TIMING = re.compile(rf"^[ \t]*{_STAMP}[ \t]*-->[ \t]*{_STAMP}(?:[ \t][^\r\n]*)?\r?$", re.MULTILINE)
-_LAST_LINE = re.compile(r"(?:\A|\n)[ \t]*([^\n]*?)[ \t\r]*\n?\Z")
+_NEXT_CUE = re.compile(  # its number, or its name after a blank line
+    r"\n[ \t]*(?:\d+|\r?\n[ \t]*\S[^\n]*)[ \t\r]*\n?\Z"
+)
 _MARK = re.compile(
     r"<v(?:\.[^ \t>]*)?[ \t]+([^>\n]{1,200})>"  # who speaks
     r"|</?(?:[bius]|c|v|lang|ruby|rt|font)(?=[\s.>/])[^>\n]{0,300}>"
@@ -88,29 +90,16 @@ def _cues(text: str) -> Iterator[tuple[float, float, list[tuple[int, int]]]]:
     ends = [*(timing.start() for timing in timings[1:]), len(text)]
     for timing, end in zip(timings, ends, strict=False):
         start = min(timing.end() + 1, end)
-        blank = BLANK_LINE.search(text, start, end) if is_vtt else None
+        stop = end
         if text.startswith(("\n", "\r\n"), start):
             stop = start  # a cue without words
-        elif blank:
+        elif is_vtt and (blank := BLANK_LINE.search(text, start, end)):
             stop = blank.start()
-        else:
-            stop = _before_number(text, start, end) if end < len(text) else end
+        elif end < len(text) and (after := _NEXT_CUE.search(text, max(start - 1, end - 300), end)):
+            stop = after.start()
         first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
         lines = [line.span() for line in _TURN.finditer(text, start, stop)]
         yield first, max(first, last), lines
-
-
-def _before_number(text: str, start: int, end: int) -> int:
-    """Return the end of a cue's words, before the number or the name of the next one."""
-    last = _LAST_LINE.search(text, max(start, end - 200), end)
-    is_number = last is not None and (last[1].isdecimal() or _is_after_blank(text, start, last))
-    return last.start() if last is not None and is_number else end
-
-
-def _is_after_blank(text: str, start: int, line: re.Match[str]) -> bool:
-    """Whether a blank line precedes this line, so that it is the name of a cue."""
-    before = text[max(start, line.start() - 100) : line.start() + 1]
-    return bool(line[1]) and re.search(r"\n[ \t]*\r?\n\Z", before) is not None
 
 
 def _seconds(stamp: tuple[str | None, ...]) -> float:

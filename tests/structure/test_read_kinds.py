@@ -222,6 +222,7 @@ def test_chunks_know_their_cells() -> None:
     ("raw", "text"),
     [
         ("\ufeff1\r\n00:00:01,000 --> 00:00:02,000 X1:0\r\nRain\r\nfell\r\n\r\n", "Rain fell"),
+        ("1\n00:01.000 --> 00:02.000\n2\n00:03.000 --> 00:04.000\nRain.\n", "Rain."),
         ("1\n00:00:01,000 --> 00:00:02,000\n<i>It</i> {\\an8}rained\n2\n"
          "00:00:03,000 --> 00:00:04,000\n1999.\n", "It rained 1999."),
         ("WEBVTT\n\nNOTE not\nread\n\nSTYLE\n::cue {}\n\nREGION\nid:a\n\n"
@@ -234,7 +235,7 @@ def test_chunks_know_their_cells() -> None:
         ("WEBVTT\n\n00:01.000 --> 00:02.000\nso we\n\n00:02.000 --> 00:02.010\nso we\n\n"
          "00:02.010 --> 00:04.000\nso we\n<c>begin</c>", "so we begin"),
     ],
-    ids=["bom", "tags", "vtt", "dialogue", "empty cue", "rolling"],
+    ids=["bom", "no words", "tags", "vtt", "dialogue", "empty cue", "rolling"],
 )  # fmt: skip
 def test_words_of_subtitles(raw: str, text: str) -> None:
     lines = raw.replace("\r\n", "\n")
