@@ -52,8 +52,7 @@ _SHIFTING = ("iso-2022", "utf-7", "hz")  # encodings whose bytes are ASCII
 _USUAL_HEADERS = frozenset(
     "from to cc subject date message-id received return-path delivered-to mime-version".split()
 )
-_SENDER, _SUBJECT, _DATE = "sender", "subject", "date"
-MAIL_KEYS = (_SUBJECT, _SENDER, _DATE)
+MAIL_KEYS = ("subject", "sender", "date")
 """The metadata keys for the headers of a mail."""
 
 
@@ -141,7 +140,7 @@ def begins_mail(text: str) -> bool:
 
 def may_be_mail(text: str) -> bool:
     """Whether a text begins with a header, or with the first line of a mailbox."""
-    return begins_mail(text) or _HEADER_LINE.match(text) is not None
+    return (_MESSAGE.match(text) or _HEADER_LINE.match(text)) is not None
 
 
 def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
@@ -184,9 +183,8 @@ class _Reader:
         part = self.part(start, end)
         self._write(part)
         headers = self._metadata_of(part)
-        subject = headers.get(_SUBJECT, "")
         identifier = str(part.headers.get("message-id", "")).strip(" \t\r\n<>")
-        metadata = {**headers, "title": subject, "message_id": identifier}
+        metadata = {**headers, "title": headers.get("subject"), "message_id": identifier}
         metadata = {key: value for key, value in metadata.items() if value}
         return Reading(self.writer.excerpt(), {}, metadata)
 
@@ -204,11 +202,11 @@ class _Reader:
 
     def _metadata_of(self, part: _Part) -> dict[str, str]:
         """Return the subject, sender and date of a message, as far as it has them."""
-        sender, subject, date = (self.header(part, name) for name in ("from", "subject", "date"))
+        subject, sender, date = (self.header(part, name) for name in ("subject", "from", "date"))
         with suppress(ValueError, TypeError, IndexError, OverflowError):
             date = parsedate_to_datetime(date).isoformat()
-        headers = {_SUBJECT: subject, _SENDER: sender, _DATE: date}
-        return {key: value for key, value in headers.items() if value}
+        headers = zip(MAIL_KEYS, (subject, sender, date), strict=True)
+        return {key: value for key, value in headers if value}
 
     def header(self, part: _Part, name: str) -> str:
         """Return a header as text in one line; "" if there is none."""

@@ -32,11 +32,14 @@ _KEYWORD = (
     rf"^[ \t]*(?:{_BEFORE}{{0,6}}(?:{_DEFINITION})\b|{_BEFORE}{{1,6}}[^\n=;(){{}}]{{0,200}}\()"
 )
 _CALL = rf"^[ \t]*(?!(?:{_NO_NAMES})\b)[\w$#~][\w$:<>,&*~\[\] \t]{{0,200}}\("
-_PYTHON = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|class[ \t]+\w+[ \t]*(?=[(:]))", re.M)
-_BRACES = re.compile(_KEYWORD, re.MULTILINE)
-_CALLS = re.compile(f"{_KEYWORD}|(?P<call>{_CALL})", re.MULTILINE)
-_BLOCKS = re.compile(r"^[ \t]*\w+(?:[ \t]+\"[^\"\n]{0,100}\"){0,4}[ \t]*(?=\{)", re.M)
-_SIGNATURES = {"blocks": _BLOCKS, "python": _PYTHON, "keywords": _BRACES, "calls": _CALLS}
+_SIGNATURES = {
+    "blocks": re.compile(r"^[ \t]*\w+(?:[ \t]+\"[^\"\n]{0,100}\"){0,4}[ \t]*(?=\{)", re.M),
+    "python": re.compile(
+        r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|class[ \t]+\w+[ \t]*(?=[(:]))", re.M
+    ),
+    "keywords": re.compile(_KEYWORD, re.M),
+    "calls": re.compile(f"{_KEYWORD}|(?P<call>{_CALL})", re.M),
+}
 _STOP = re.compile(r"[(\[)\]{;]|:(?=[ \t]*(?:#.*)?(?:\r?\n|\Z))|\n[ \t]*\r?\n")
 _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that follows
     r"[ \t]*\r?\n[ \t]*(?=[^\s/#*\"'@{}])[^\n]*?[^\s{(\[,\\](?=[ \t]*\r?(?:\n|\Z))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from copy import copy
+from dataclasses import replace
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
@@ -93,13 +93,11 @@ def _tables_of(text: str, block: Block) -> Sequence[Table]:
 
 def _pipe_table(text: str, block: Block) -> Table | None:
     """Return the pipe table of a block. List and quote marks may precede its header row."""
-    line = _MARKS.match(text, block.start, block.end)
-    marks = line.group() if line else ""
-    width = len(marks) if marks.strip() else 0
-    table = PipeTable.read(text, block.start + width, block.end)
-    if table and width:
-        table.start, table.is_verbatim = block.start, False
-    return table
+    marks = _MARKS.match(text, block.start, block.end)
+    if marks is None or not marks[0].strip():
+        return PipeTable.read(text, block.start, block.end)
+    table = PipeTable.read(text, marks.end(), block.end)
+    return table and replace(table, start=block.start, is_verbatim=False)
 
 
 def _in_html(text: str, block: Block) -> list[Table]:
@@ -190,6 +188,4 @@ def _rest(table: Table, position: int) -> Table | None:
     first = bisect_left(table.rows, position, key=lambda row: row.start)
     if first == len(table.rows) or table.rows[first].start != position:
         return None
-    rest = copy(table)
-    rest.start, rest.rows = position, table.rows[first:]
-    return rest
+    return replace(table, start=position, rows=table.rows[first:])
