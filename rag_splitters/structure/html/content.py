@@ -31,12 +31,14 @@ _COOKIES = re.compile(
     r"\bonetrust|\bcybotcookiebot",
     re.IGNORECASE,
 )
-_MARK_CLASSES = frozenset(
-    "headerlink katex-html linenodiv linenos mw-editsection mwe-math-mathml-a11y".split()
-)
-"""Links to headings, numbers of lines, "[edit]", and what repeats a formula."""
-_MENU_CLASSES = frozenset("footer navfooter navheader related sphinxsidebar".split())
-_NAV_CLASSES = frozenset(("catlinks", "mw-portlet", "vector-dropdown"))  # of wikis
+_CLASSES = {
+    **dict.fromkeys("headerlink mw-editsection".split(), "mark"),  # links to headings, "[edit]"
+    **dict.fromkeys("katex-html mwe-math-mathml-a11y".split(), "mark"),  # repeat a formula
+    **dict.fromkeys("linenodiv linenos".split(), "mark"),  # numbers of lines
+    **dict.fromkeys("footer navfooter navheader related sphinxsidebar".split(), "aside"),
+    **dict.fromkeys("catlinks mw-portlet vector-dropdown".split(), "nav"),  # of wikis
+}
+"""What the class of an element says about its role; all but marks only in a `div`."""
 _MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
 _OUTSIDE = "outside"
 _LONGEST_MARK = 500  # characters of a link to a heading, with its tags
@@ -59,8 +61,7 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
     """Read the elements of a page; each dropped element is a single tag of the kind "dropped".
 
     Drawings (`svg`), templates, the source of MathML and the hidden facts of a financial report in
-    XBRL are always dropped. With
-    `main_content_only`, so are:
+    XBRL are always dropped. With `main_content_only`, so are:
 
     - everything outside of `main`, if the page has such an element, except an `h1` before it if it
       has none inside;
@@ -94,7 +95,7 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
             if _has_text(content, tree.start, tree.end):
                 has_body = any(role in ("main", "article") for role, _ in parts)
                 return content if has_body else _without_menus(content)
-    return _without(tree, hidden) if hidden else tree
+    return _without(tree, hidden)
 
 
 def _role(tree: Tree, element: Element) -> str:
@@ -105,14 +106,11 @@ def _role(tree: Tree, element: Element) -> str:
         if role in _ROLES or role in ("main", "article"):
             return _ROLES.get(role, role)
         classes = tree.attribute(element, "class")
-        if not _MARK_CLASSES.isdisjoint(classes.split()):
-            return "mark"
+        role = next(filter(None, map(_CLASSES.get, classes.split())), "")
+        if role == "mark" or (role and name == "div"):
+            return role
         if name == "a":
             return "link" if tree.attribute(element, "href").startswith("#") else ""
-        if name == "div" and not _MENU_CLASSES.isdisjoint(classes.split()):
-            return "aside"
-        if name == "div" and not _NAV_CLASSES.isdisjoint(classes.split()):
-            return "nav"
         if name in _BLOCKS and _COOKIES.search(f"{classes} {tree.attribute(element, 'id')}"):
             return "cookies"
     return name if name in _WITH_ROLE else ""
