@@ -16,7 +16,11 @@ from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.tables.cutting import Cutter
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
-from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
+from rag_splitters.structure.tables.separated import (
+    SeparatedTable,
+    delimiter_of,
+    separated_tables,
+)
 from rag_splitters.structure.tables.writers import writer
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.sizing import Sizes, text_length
@@ -48,9 +52,9 @@ def find_tables(
     """
     text_format = detect_format(text, None, format)
     if text_format in ("csv", "tsv"):
-        first = text.lstrip().partition("\n")[0]
-        delimiter = max(",;", key=first.count) if text_format == "csv" else "\t"
-        table = SeparatedTable.read(text, 0, len(text), delimiter)
+        table = SeparatedTable.read(
+            text, delimiter_of(text, ",;" if text_format == "csv" else "\t")
+        )
         return [table] if table else []
     if text_format in ("code", "log", "subtitles"):
         return []

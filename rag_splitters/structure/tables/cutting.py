@@ -279,9 +279,7 @@ class Cutter:
         metadata = self._metadata(first, stop, labels)
         return Span(start, end, metadata, None if same else content, modality="table")
 
-    def _metadata(
-        self, first: int, stop: int, labels: Sequence[str] | None = None
-    ) -> dict[str, Any]:
+    def _metadata(self, first: int, stop: int, labels: Sequence[str] | None) -> dict[str, Any]:
         """Return the metadata of a chunk of these rows, or of the header if there are none."""
         metadata: dict[str, Any] = {}
         if stop > first:

@@ -45,9 +45,9 @@ class SeparatedTable(Table):
         return cls(text, start, end, records[:count], records[count:], delimiter=delimiter)
 
     @classmethod
-    def read(cls, text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
-        """Read a whole part of a text as one table; None if it is blank."""
-        records = [row for row, _ in _records(text, start, end, delimiter)]
+    def read(cls, text: str, delimiter: str) -> SeparatedTable | None:
+        """Read a whole text as one table; None if it is blank."""
+        records = [row for row, _ in _records(text, 0, len(text), delimiter)]
         rows = [row for row in records if text[row.start : row.end].strip()]
         return cls.of(text, rows, delimiter) if rows else None
 
@@ -101,9 +101,14 @@ def is_separated(text: str, delimiter: str) -> bool:
     return table is not None and (table.end == len(beginning) or '"' in beginning[table.end :])
 
 
+def delimiter_of(text: str, delimiters: str) -> str:
+    """Return the delimiter that is the most frequent in the first line of a text."""
+    return max(delimiters, key=text.lstrip().partition("\n")[0].count)
+
+
 def may_be_separated(text: str, delimiters: str) -> bool:
     """Whether most of the first lines have as many fields as the first one, at least two."""
-    delimiter = max(delimiters, key=text.lstrip().partition("\n")[0].count)
+    delimiter = delimiter_of(text, delimiters)
     records = islice(_records(text.strip(), 0, len(text.strip()), delimiter), _LINES)
     counts = [fields for _, fields in records]
     return bool(counts) and counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
