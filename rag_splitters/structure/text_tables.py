@@ -52,9 +52,8 @@ def find_tables(
     """
     text_format = detect_format(text, None, format)
     if text_format in ("csv", "tsv"):
-        table = SeparatedTable.read(
-            text, delimiter_of(text, ",;" if text_format == "csv" else "\t")
-        )
+        delimiter = delimiter_of(text, ",;" if text_format == "csv" else "\t")
+        table = SeparatedTable.read(text, delimiter)
         return [table] if table else []
     if text_format in ("code", "log", "subtitles"):
         return []
