@@ -57,7 +57,7 @@ def find_tables(
         return [table] if table else []
     if text_format in ("code", "log", "subtitles"):
         return []
-    may_have_pipes = text_format == "text" and "\n|" in text and "---" in text
+    may_have_pipes = text_format == "text" and "|" in text and "---" in text
     if text_format not in ("html", "markdown") and not may_have_pipes:
         return list(separated_tables(text, 0, len(text)))
     if blocks is None:

@@ -156,6 +156,7 @@ def test_blocks_of_the_markdown_specification() -> None:
         ("---\n\nno\n\n---", [("rule", "---"), ("paragraph", "no"), ("rule", "---")]),
         ("a\u2028# b\x0b\x0c# c", [("paragraph", "a\u2028# b\x0b\x0c# c")]),
         ("\x00\n# \ud800\n", [("paragraph", "\x00"), ("heading", "# \ud800")]),
+        ("(a) two\n(b) three", [("list_item", "(a) two"), ("list_item", "(b) three")]),
     ],
 )
 def test_markdown_blocks(text: str, expected: list[tuple[str, str]], line_break: str) -> None:

@@ -140,6 +140,20 @@ def test_pipe_table_reads_cells(text: str, labels: list[str], rows: Rows) -> Non
     assert values(text, "markdown") == (labels, rows)
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("Tea:\n\na,b,c\n1,2,3\n4,5,6", "markdown"),
+        ("Tea:\n\n| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |", "text"),
+        ("a;b;c\n1,0;2,0,0;3,0\n", "csv"),
+    ],
+)
+def test_tables_are_found_with_any_line_break(text: str, format: Any, line_break: str) -> None:
+    (table,) = find_tables(text.replace("\n", line_break), format)
+    assert table.labels == ["a", "b", "c"]
+
+
 def test_pipe_table_in_code_is_none() -> None:
     assert find_tables("# T\n\n```\n| a |\n|---|\n| 1 |\n```\n") == []
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.text.lines import LINE_BREAK
+from rag_splitters.text.lines import LINE, LINE_BREAK
 
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
@@ -103,7 +103,8 @@ def is_separated(text: str, delimiter: str) -> bool:
 
 def delimiter_of(text: str, delimiters: str) -> str:
     """Return the delimiter that is the most frequent in the first line of a text."""
-    return max(delimiters, key=text.lstrip().partition("\n")[0].count)
+    first = LINE.match(text.lstrip())
+    return max(delimiters, key=(first[0] if first else "").count)
 
 
 def may_be_separated(text: str, delimiters: str) -> bool:
