@@ -91,6 +91,7 @@ def test_short_code_is_detected(kind: str) -> None:
         ("# Settings\n# Do not edit\n\n[main]\nuser = nobody\nport = 80\n", "code"),
         ("# Build\nCC := gcc\nCFLAGS = -O2\nall: a b\nOUT = x\nTMP = y\n", "code"),
         ("---\na: b\nc:\n  - d\n---\ne: f\n", "yaml"),
+        ("---\na: b\nc:\n  =: d\n", "text"),  # no front matter, which a second mark ends
         ('[\n  {\n    "a": 1', "json"),
         ("<!DOCTYPE html><p>x", "html"),
         ("\n<html lang=en>", "html"),
