@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from textwrap import shorten
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -18,7 +17,7 @@ from rag_splitters.models.clients import ask_calls, is_chat_client
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.errors import model_error
 from rag_splitters.models.prompts import check_prompt, fill
-from rag_splitters.parameters.messages import plain_errors
+from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.records import fingerprint
 
 _PROMPT = """Summarize a part of a document in one paragraph of two to four sentences, so that a \
@@ -131,7 +130,7 @@ async def _call(function: Callable[[str], Any], text: str) -> list[str] | ModelE
         texts = [answer] if isinstance(answer, str) else answer
         if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
             return list(texts)
-        problem = f"must return a text or a list of texts, and returned {shorten(repr(answer), 80)}"
+        problem = f"must return a text or a list of texts, and returned {describe_value(answer)}"
         return model_error(function, problem)
     except Exception as error:  # one piece's failure must not lose the others
         return model_error(function, f"failed on {text[:40]!r}", error)

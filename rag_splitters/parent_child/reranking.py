@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
-from textwrap import shorten
 from typing import Any
 
 from rag_splitters.errors import InputError, InputTypeError
@@ -23,7 +23,7 @@ def rerank_with(reranker: Reranker) -> Rerank:
     """Return a `Rerank` that asks a user's function.
 
     It raises TypeError if the function returns anything but numbers, and ValueError if it does not
-    return one for each text.
+    return a finite one for each text.
 
     >>> from rag_splitters.calls import run
     >>> by_length = rerank_with(lambda question, texts: [len(text) for text in texts])
@@ -41,15 +41,17 @@ def rerank_with(reranker: Reranker) -> Rerank:
         try:
             scores = [float(each) for each in answer]
         except (TypeError, ValueError):
-            returned = shorten(repr(answer), 80)
             raise InputTypeError(
-                f"the reranker must return a number for each text, and returned {returned}"
+                "the reranker must return a number for each text, and returned "
+                f"{describe_value(answer)}"
             ) from None
         if len(scores) != len(texts):
             raise InputError(
                 f"the reranker must return a score for each of {len(texts)} texts, "
                 f"and returned {len(scores)}"
             )
+        if others := [score for score in scores if not math.isfinite(score)]:
+            raise InputError(f"the reranker must return finite numbers, and returned {others[0]}")
         order = sorted(range(len(scores)), key=lambda number: -scores[number])
         return [(number, scores[number]) for number in order]
 
@@ -64,9 +66,9 @@ def read_order(
     Children are known by their text, because some rerankers drop ids.
 
     Parameters:
-        answer: the text and the score of each child that was returned; None if it has none.
+        answer: the text of each child that was returned, and its score, unless that is no number.
 
-    >>> read_order([Entry("tea", {}), Entry("rain", {})], [("rain", 0.9), ("tea", None)])
+    >>> read_order([Entry("tea", {}), Entry("rain", {})], [("rain", 0.9), ("tea", math.nan)])
     [(1, 0.9), (0, None)]
     """
     numbers = {child.text: number for number, child in enumerate(children)}
@@ -77,5 +79,6 @@ def read_order(
                 "orders chunks and may leave some out; apply what rewrites texts to the results"
             )
     return [
-        (numbers[text], float(score) if isinstance(score, Real) else None) for text, score in answer
+        (numbers[text], float(score) if isinstance(score, Real) and math.isfinite(score) else None)
+        for text, score in answer
     ]

@@ -710,6 +710,9 @@ def test_a_reranker_that_cannot_be_used_is_named(front: FrontEnd) -> None:
             ValueError, match=rf"score for each of \d+ texts, and returned {len(wrong)}"
         ):
             front.find(retriever, QUESTION)
+    retriever = front.varied(filled(front), reranker=lambda question, texts: [np.nan] * len(texts))
+    with pytest.raises(ValueError, match="must return finite numbers, and returned nan"):
+        front.find(retriever, QUESTION)
 
 
 class Shortest(BaseDocumentCompressor):
