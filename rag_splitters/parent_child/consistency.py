@@ -145,7 +145,7 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
         remove_most: whether the repair may remove more than half of the children.
     """
     if repair and remove_most:
-        await forget_lost_index(stores)
+        await stores.in_turn(NEW_INDEX, forget_lost_index)
     index = await check_identity(stores)
     if index is None:
         await refuse_classic(stores)

@@ -111,10 +111,10 @@ def explaining_full_disk(folder: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (TypeError, ValueError):
+    except (LockLostError, DocstoreInUseError, TypeError, ValueError):
         raise
     except Exception as error:
-        if folder is None:
+        if folder is None or not folder.exists():
             raise
         free = shutil.disk_usage(folder).free
         if free > _LITTLE and not any(words in str(error).lower() for words in _FULL_DISK):

@@ -181,12 +181,11 @@ async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bo
         identity = Identity(uuid.uuid4().hex, stores.children.collection_name, model, dimension)
         first = new_revision()
         await held.docstore.write([revision_row(first), identity.to_row()])
+        labels = {INDEX_LABEL: identity.id, MODEL_LABEL: identity.model}
+        await stores.children.write_labels({k: v for k, v in labels.items() if v})
         if stores.keywords is not None and stores.keywords.revision is None:
             await call(stores.keywords.update, {}, first)  # it is as empty
         return identity
 
-    identity = await stores.in_turn(NEW_INDEX, begin)
-    labels = {INDEX_LABEL: identity.id, MODEL_LABEL: identity.model}
-    await stores.children.write_labels({k: v for k, v in labels.items() if v})
-    stores.writer.identity = identity
-    return identity
+    stores.writer.identity = await stores.in_turn(NEW_INDEX, begin)
+    return stores.writer.identity

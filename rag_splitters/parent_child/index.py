@@ -17,11 +17,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
-from rag_splitters.parent_child.errors import (
-    MissingParentsError,
-    RefusedDocumentsError,
-    explaining_full_disk,
-)
+from rag_splitters.parent_child.errors import MissingParentsError, RefusedDocumentsError
 from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
 from rag_splitters.parent_child.indexing import (
@@ -182,8 +178,7 @@ class ParentChildIndex(Generic[A, D]):
                     f"ids must be one for each of {len(listed)} documents, got {len(ids)}"
                 )
             entries = [replace(entry, id=each) for entry, each in zip(listed, ids, strict=True)]
-        with explaining_full_disk(self.shared.folder):
-            outcomes = await add(self._stores(), entries)
+        outcomes = await add(self._stores(), entries)
         identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
         check_refusals(outcomes, identities)
         return identities
@@ -201,8 +196,7 @@ class ParentChildIndex(Generic[A, D]):
         index, RefusedDocumentsError for documents whose metadata the docstore cannot keep; what was
         there under their ids stays.
         """
-        with explaining_full_disk(self.shared.folder):
-            return await sync(self._stores(), self._entries(documents), scope)
+        return await sync(self._stores(), self._entries(documents), scope)
 
     def _entries(self, documents: Iterable[A]) -> Iterable[Entry]:
         check_list(documents, "documents")
@@ -225,8 +219,7 @@ class ParentChildIndex(Generic[A, D]):
         Raises MissingParentsError if the repair would remove more than half of the children, which
         means that the docstore has lost its rows, unless `remove_most` says that it may.
         """
-        with explaining_full_disk(self.shared.folder):
-            return await verify(self._stores(), repair=repair, remove_most=remove_most)
+        return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
     async def _import_classic(self) -> list[str]:
         """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
@@ -235,8 +228,7 @@ class ParentChildIndex(Generic[A, D]):
         parent becomes a document with its key as id. Children that are cut as before keep their
         vectors. If the import is interrupted, run it again.
         """
-        with explaining_full_disk(self.shared.folder):
-            return await import_classic(self._stores())
+        return await import_classic(self._stores())
 
     async def _release_claim(self) -> None:
         """Let others write after a process on another machine died while it was writing.
@@ -304,8 +296,7 @@ class ParentChildIndex(Generic[A, D]):
         )
 
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
-        with explaining_full_disk(self.shared.folder):
-            return await remove(self._stores(), ids, source)
+        return await remove(self._stores(), ids, source)
 
     async def _read(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]

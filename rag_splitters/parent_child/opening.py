@@ -84,7 +84,7 @@ class Shared:
 
     def __init__(self, path: str | Path | None = None, collection: str = "") -> None:
         self.folder = None if path is None else Path(path)
-        self.writer = Writer()
+        self.writer = Writer(self.folder)
         self.searchable: set[str] = set()
         """Metadata keys that children are known to store, so that filters can name them."""
         self.is_checked = False

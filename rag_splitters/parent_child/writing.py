@@ -33,7 +33,11 @@ from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import OperationError
-from rag_splitters.parent_child.errors import DocstoreInUseError, LockLostError
+from rag_splitters.parent_child.errors import (
+    DocstoreInUseError,
+    LockLostError,
+    explaining_full_disk,
+)
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Identity
 
 if TYPE_CHECKING:
@@ -142,11 +146,12 @@ class Writer:
     """Lets one writing operation at a time through.
 
     Parameters:
+        folder: the index's folder; None for memory or servers.
         timeout: how many seconds an operation waits for another one to finish writing.
     """
 
-    def __init__(self, timeout: float = WRITE_TIMEOUT) -> None:
-        self.timeout = timeout
+    def __init__(self, folder: Path | None = None, timeout: float = WRITE_TIMEOUT) -> None:
+        self.folder, self.timeout = folder, timeout
         self.identity: Identity | None = None
         """What the index is, once it has been compared."""
 
@@ -158,14 +163,16 @@ class Writer:
             work: what to do in the turn. If the turn is lost, because the connection to the
                 docstore broke, it is done again from the beginning.
 
-        Raises the errors of `turn`, and LockLostError if the turn is lost again and again.
+        Raises the errors of `turn`, LockLostError if the turn is lost again and again, and an
+        OSError that says what to do if the disk is full.
         """
         attempts = _ATTEMPTS
         while True:
             attempts -= 1
             try:
-                async with self.turn(docstore, name) as turn:
-                    return await work(turn)
+                with explaining_full_disk(self.folder):
+                    async with self.turn(docstore, name) as turn:
+                        return await work(turn)
             except LockLostError:
                 if not attempts:
                     raise
