@@ -9,6 +9,7 @@ from typing import Any
 from rag_splitters.ids import chunk_id, source_identity, stable_uuid
 from rag_splitters.parent_child.records import (
     FORMAT,
+    NUMBER_KEY,
     PLACE_KEYS,
     POSITION_KEYS,
     REPRESENTS_KEY,
@@ -18,6 +19,7 @@ from rag_splitters.parent_child.records import (
     cut_parts,
     fingerprint,
     flatten_metadata,
+    id_of_chunk,
     metadata_hash,
 )
 from rag_splitters.parent_child.representations import Representations
@@ -31,8 +33,8 @@ from rag_splitters.text.surrogates import without_surrogates
 _MAX_HEADING = 120  # characters; a longer one says too little for what it costs
 
 
-_Parent = tuple[Entry, int | None]
-"""A parent, and where it begins in its document, if that is known exactly."""
+_Part = tuple[int, int] | None
+"""Which part of its document a parent is; None if its text is another one."""
 
 
 async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> list[Draft]:
@@ -48,7 +50,7 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
         for (identity, source), chunks in zip(sources, chunks_per_source, strict=True)
     ]
     parents = [parent for parents in parents_per_source for parent in parents]
-    whole = [parent.without_positions() for parent, _ in parents]
+    whole = [parent.without_positions() for parent in parents]
     chunks_per_parent = iter(await stores.split("children", whole) or [])
     drafts = [
         _make_draft(stores, identity, source, [(each, next(chunks_per_parent)) for each in parents])
@@ -91,7 +93,7 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     of the index. The ids are made of positions and texts, so they stand for the splitters.
     """
     source, settings = draft.source, f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
-    spans = tuple(_span_in(source, parent) for parent in draft.parents)
+    spans = tuple(_part_of(source, parent) for parent in draft.parents)
     rest = cut_parts(source.text, [span for span in spans if span is not None])
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
@@ -116,8 +118,7 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     )
 
 
-def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
-    """Return which part of the document the parent is; None if its text is another one."""
+def _part_of(source: Entry, parent: Entry) -> _Part:
     if parent.span is None:
         return None
     start, end = parent.span[0] - source.offset, parent.span[1] - source.offset
@@ -150,7 +151,7 @@ def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str],
     return above
 
 
-def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[_Parent]:
+def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[Entry]:
     """Make the parents of a document from its chunks; without chunks, it is its only parent.
 
     A document that is itself a chunk with exact positions passes its own start on.
@@ -158,21 +159,15 @@ def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> l
     if chunks is None:
         positions = {"start_index": 0, "end_index": len(source.text)}
         chunks = [replace(source, metadata=source.metadata | positions)]
-    parents = []
-    for number, chunk in enumerate(chunks):
-        span = chunk.span
-        is_exact = span is not None and source.text[slice(*span)] == chunk.text
-        metadata, new_id = _identify(identity, chunk, span, source.offset, number)
-        start = source.offset + span[0] if is_exact and span else None
-        parents.append((Entry(chunk.text, copy_metadata(metadata), new_id), start))
-    return parents
+    parents = [_placed(identity, chunk, source.offset, n) for n, chunk in enumerate(chunks)]
+    return [replace(parent, metadata=copy_metadata(parent.metadata)) for parent in parents]
 
 
 def _make_draft(
     stores: Stores,
     identity: str,
     source: Entry,
-    chunks_per_parent: Sequence[tuple[_Parent, Sequence[Entry]]],
+    chunks_per_parent: Sequence[tuple[Entry, Sequence[Entry]]],
 ) -> Draft:
     """Make the children of a document from the chunks of each of its parents.
 
@@ -182,57 +177,56 @@ def _make_draft(
     above = headings_of(source) if stores.headings else lambda metadata: ([], "")
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
-    dropped_keys -= set(PLACES)  # the document has its own, and so has each child
-    has_headings, offset = "headings" in source.metadata, source.offset
+    dropped_keys -= {*PLACES, *POSITION_KEYS}  # the document has its own, and so has each child
     name = without_surrogates(identity)
-    parents: dict[str, _Parent] = {}
+    parents: dict[str, Entry] = {}
     children: dict[str, Entry] = {}
-    chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
-    places: set[tuple[Any, ...]] = set()
+    places: set[tuple[int, str]] = set()
 
-    def make_child(parent: Entry, parent_start: int | None, chunk: Entry, number: int) -> Entry:
+    def make_child(parent: Entry, part: _Part, chunk: Entry, number: int) -> Entry:
         # The child of another parent is another child: until the new parent is there, the old ones
         # must stay as they are.
-        span = chunk.span
-        metadata, new_id = _identify(parent.id or "", chunk, span, parent_start, number)
-        for key in dropped_keys & metadata.keys():
-            del metadata[key]
-        if parent_start is not None and span is not None:
-            start = metadata["start_index"] - offset
-            end = metadata["end_index"] - offset
-            low = parent_start - offset
-            whole = places_of(source.metadata, source.text, low, low + len(parent.text))
-            places = places_of(source.metadata, source.text, start, end)
-            metadata |= {k: v for k, v in places.items() if metadata.get(k, whole[k]) == whole[k]}
+        base = None if part is None else source.offset + part[0]
+        child = _placed(parent.id or "", chunk, base, number)
+        metadata = {k: v for k, v in child.metadata.items() if k not in dropped_keys}
+        if part is not None and chunk.span is not None:
+            start, end = (part[0] + place for place in chunk.span)
+            whole = places_of(source.metadata, source.text, *part)
+            own = places_of(source.metadata, source.text, start, end)
+            metadata |= {k: v for k, v in own.items() if metadata.get(k, whole[k]) == whole[k]}
         headings, context = above(metadata)
-        if not has_headings:
+        if "headings" not in source.metadata:
             _add_headings(metadata, headings)
         metadata = flatten_metadata(metadata, parent.metadata)
-        if parent_start is None and span is not None:
-            metadata |= zip(PLACE_KEYS, span, strict=True)
+        if part is None and chunk.span is not None:
+            metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
         metadata |= {stores.id_key: parent.id, SOURCE_KEY: name}
-        return Entry(chunk.text, metadata, new_id, context)
+        return replace(child, metadata=metadata, context=context)
 
-    for number, ((parent, parent_start), chunk) in enumerate(chunks):
-        span = chunk.span
-        exact = number if parent_start is None or span is None else parent_start + span[0]
+    chunks = [
+        (parent, part, chunk)
+        for parent, own in chunks_per_parent
+        for part in [_part_of(source, parent)]
+        for chunk in own
+    ]
+    for number, (parent, part, chunk) in enumerate(chunks):
+        exact = number if part is None or chunk.span is None else part[0] + chunk.span[0]
         place = (exact, chunk.text)
         if place in places or not chunk.text.strip():
             continue
         places.add(place)
-        child = make_child(parent, parent_start, chunk, number)
+        child = make_child(parent, part, chunk, number)
         children[child.id or ""] = child
-        parents[parent.id or ""] = parent, parent_start
+        parents[parent.id or ""] = parent
     pieces = list(children.values())
     if stores.representations is not None and stores.representations.of == "parents":
         pieces = []
-        for number, (parent, parent_start) in enumerate(parents.values()):
+        for number, parent in enumerate(parents.values()):
             positions = {"start_index": 0, "end_index": len(parent.text)}
             whole = replace(parent, metadata=parent.metadata | positions)
-            piece = make_child(parent, parent_start, whole, number)
+            piece = make_child(parent, _part_of(source, parent), whole, number)
             pieces.append(replace(piece, id=parent.id))
-    own = [parent for parent, _ in parents.values()]
-    return Draft(identity, source, own, list(children.values()), pieces)
+    return Draft(identity, source, list(parents.values()), list(children.values()), pieces)
 
 
 def _add_headings(metadata: dict[str, Any], headings: list[str]) -> None:
@@ -250,17 +244,16 @@ def _add_headings(metadata: dict[str, Any], headings: list[str]) -> None:
         metadata["headings"] = headings
 
 
-def _identify(
-    owner: str, chunk: Entry, span: tuple[int, int] | None, base: int | None, number: int
-) -> tuple[dict[str, Any], str]:
-    """Return a chunk's metadata, with its positions in the document if known, and its id.
+def _placed(owner: str, chunk: Entry, base: int | None, number: int) -> Entry:
+    """Return a chunk with its number, its positions in the document if known, and its id.
 
-    The id is made of that of its document or its parent, the place, and the text.
+    Parameters:
+        owner: the id of its document or, for a child, of its parent.
+        base: where in the document its own positions count from; None if that is not known.
     """
-    metadata = {k: v for k, v in chunk.metadata.items() if k not in POSITION_KEYS}
-    metadata["chunk_index"] = number
-    if base is None or span is None:
-        return metadata, chunk_id(owner, number, number, chunk.text)
-    start, end = base + span[0], base + span[1]
-    metadata |= {"start_index": start, "end_index": end}
-    return metadata, chunk_id(owner, start, end, chunk.text)
+    metadata = {**chunk.without_positions().metadata, NUMBER_KEY: number}
+    if base is not None and chunk.span is not None:
+        start, end = chunk.span
+        metadata |= {"start_index": base + start, "end_index": base + end}
+    placed = Entry(chunk.text, metadata)
+    return replace(placed, id=id_of_chunk(owner, placed))

@@ -27,7 +27,8 @@ PLACE_KEYS = ("_start", "_end")
 """The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
 REPRESENTS_KEY = "_represents"
 """The key in a representation's metadata that holds the id of the child or parent that it is of."""
-POSITION_KEYS = ("start_index", "end_index", "chunk_index")
+NUMBER_KEY = "chunk_index"
+POSITION_KEYS = ("start_index", "end_index", NUMBER_KEY)
 _OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, REPRESENTS_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
@@ -343,13 +344,19 @@ def parent_row(parent: Entry, identity: str) -> tuple[str, Entry]:
 def is_own_parent(key: str, row: Entry) -> bool:
     """Whether a row of the docstore is a parent that we wrote, with its text as it was then.
 
-    Its key is made of its document, its text and where that is; see `chunk_id`.
+    Its key is made of these; see `id_of_chunk`.
     """
-    if row.id is None or "chunk_index" not in row.metadata:
-        return False
-    number = row.metadata["chunk_index"]
-    start, end = row.span or (number, number)
-    return key == chunk_id(row.id, start, end, row.text)
+    return row.id is not None and NUMBER_KEY in row.metadata and key == id_of_chunk(row.id, row)
+
+
+def id_of_chunk(owner: str, chunk: Entry) -> str:
+    """Return the id of a parent or child, made of that of its document or parent, place and text.
+
+    Its place is where it stands in the document or, if that is not known, its number.
+    """
+    number = chunk.metadata[NUMBER_KEY]
+    start, end = chunk.span or (number, number)
+    return chunk_id(owner, start, end, chunk.text)
 
 
 def is_chunk_id(key: str) -> bool:

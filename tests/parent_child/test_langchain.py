@@ -169,3 +169,14 @@ def test_users_see_no_warning() -> None:
         warnings.simplefilter("error")
         retriever = build([Document(page_content=TEXT)])
         assert retriever.invoke("eagles")
+
+
+def test_a_chunk_keeps_its_place_where_children_get_only_some_metadata() -> None:
+    """LangChain's own splitters write `start_index` with `add_start_index=True`."""
+    metadata = {"source": "tea", "start_index": 100, "end_index": 124}
+    document = Document("Tea is hot. Rain is wet.", metadata=metadata, id="tea")
+    with parent_document_retriever([document], child_metadata_fields=["source"]) as retriever:
+        for retrieve in ("passages", "parents", "children"):
+            (result,) = retriever.invoke("Is tea hot?", retrieve=retrieve)
+            assert (result.metadata["start_index"], result.metadata["end_index"]) == (100, 124)
+            assert result.matches[0]["start_index"] == 100
