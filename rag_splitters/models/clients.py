@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from rag_splitters.models.describing import inner_models
+from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.loop import arun_async, finished, in_thread, run_async
 from rag_splitters.models.prompts import Prompt
 
@@ -69,6 +70,8 @@ def is_embedding_client(model: Any) -> bool:
 
 def embed_calls(model: Any) -> _Calls:
     """Return a blocking function and a coroutine function that embed a list of texts."""
+    if type(model) is HashingEmbeddings:  # an array needs a quarter of the memory of lists
+        return _calls(model, model.embed_array)
     return _calls(model, first_method(model, "embed_documents", "get_text_embedding_batch"))
 
 

@@ -41,7 +41,8 @@ def as_vectors(
         raise BatchError(f"answered with {length} vectors for {count} texts")
     try:
         with np.errstate(over="ignore"):  # too large for 32 bits becomes infinite
-            vectors = np.asarray([*answer], dtype=np.float32)
+            rows = answer if isinstance(answer, np.ndarray) else [*answer]
+            vectors = np.asarray(rows, dtype=np.float32)
     except (TypeError, ValueError, KeyError):
         raise _shape_error(answer, where) from None
     if vectors.ndim != 2 or not vectors.shape[1]:

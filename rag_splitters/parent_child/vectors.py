@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.calls import Call, call
-from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
+from rag_splitters.calls import Call
+from rag_splitters.models import Embedder, HashingEmbeddings, embed
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.records import Entry, Record, parent_row
 from rag_splitters.text.surrogates import without_surrogates
@@ -33,27 +33,22 @@ class Vectors:
 
     def __init__(self, model: Any, name: str | None = None) -> None:
         self._name = name
-        self._model = model.model if isinstance(model, Embedder) else model
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
     def name(self) -> str:
         """The model's stable name."""
-        return self._name or describe_model(self._model)
+        return self._name or self._embedder.description
 
     @property
     def is_hashed(self) -> bool:
         """Whether the vectors are hashed words, so that there is no model."""
-        return type(self._model) is HashingEmbeddings
+        return type(self._embedder.model) is HashingEmbeddings
 
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text."""
-        if self.is_hashed:  # without lists of numbers in between
-            return await call(lambda: self._model.embed_array(texts).astype("float32"))
-        return await Call(
-            partial(self._embedder.embed, texts), partial(self._embedder.aembed, texts)
-        )
+        return await embed(self._embedder, texts)
 
     def forget(self) -> None:
         """Let the model forget what it answered, once that is stored."""
@@ -62,15 +57,11 @@ class Vectors:
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
-            texts = [without_surrogates(question)]
-            if self.is_hashed:
-                rows = await self.embed_texts(texts)
-            else:
-                rows = await Call(
-                    partial(self._embedder.embed_questions, texts),
-                    partial(self._embedder.aembed_questions, texts),
-                )
-            self._questions[question] = rows[0]
+            embedder = self._embedder
+            (self._questions[question],) = await Call(
+                partial(embedder.embed_questions, [question]),
+                partial(embedder.aembed_questions, [question]),
+            )
         return self._questions[question]
 
 
