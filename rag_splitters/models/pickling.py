@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import partial
 from types import MethodType
@@ -25,8 +25,8 @@ from rag_splitters.models.describing import describe_model
 from rag_splitters.models.memory import Memory, memory_of
 from rag_splitters.models.secrets import (
     SAFE_HEADERS,
-    attributes_of,
     is_secret,
+    parts_of,
     secrets_of,
     without_login,
     without_secrets,
@@ -189,26 +189,14 @@ def _details(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]
         yield name, f"{value.__module__}.{value.__qualname__}"
     else:
         yield name, type(value).__qualname__
-        for key, part in _parts(value) if depth < _MAX_DEPTH else ():
+        is_leaf = depth == _MAX_DEPTH or isinstance(value, (set, frozenset))  # those have no order
+        for key, _, part in () if is_leaf else parts_of(own, value):
             is_header = own.lower().endswith("headers") and key.lower() not in SAFE_HEADERS
             place = f"{name}.{key}" if name else key
             if is_header:
                 yield place, "a header"
             else:
                 yield from _details(place, part, depth + 1)
-
-
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from ((str(key), part) for key, part in value.items())
-    elif isinstance(value, (list, tuple)):
-        yield from ((str(number), part) for number, part in enumerate(value))
-    elif isinstance(value, MethodType):
-        yield from (("self", value.__self__), ("name", value.__name__))
-    elif isinstance(value, partial):
-        yield from (("func", value.func), ("args", value.args), ("keywords", value.keywords))
-    else:
-        yield from attributes_of(value)
 
 
 def _holds_secret(value: Any) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -46,7 +47,7 @@ _QUOTED = re.compile(
 )
 """A secret in a message, after the words that announce it."""
 
-_MAX_DEPTH, _MAX_OBJECTS = 6, 3000
+_MAX_DEPTH, _MAX_OBJECTS, _MAX_PARTS = 7, 3000, 1000
 
 
 def without_secrets(message: str, model: Any = None) -> str:
@@ -107,10 +108,11 @@ class _Search:
             yield from _in_text(name, value, is_header)
         elif not self._is_leaf(value, depth):
             self._seen[id(value)] = value
-            for key, part in _parts(name, value):
-                is_own = str(name).lower().rstrip("_").endswith(("headers", "header", "cookies"))
-                inside = (is_header or is_own) and str(key).lower() not in SAFE_HEADERS
-                yield from self.secrets(str(key), part, depth + 1, inside)
+            limit = _MAX_PARTS if isinstance(value, Collection) else None
+            for _, key, part in islice(parts_of(name, value), limit):
+                is_own = name.lower().rstrip("_").endswith(("headers", "header", "cookies"))
+                inside = (is_header or is_own) and key.lower() not in SAFE_HEADERS
+                yield from self.secrets(key, part, depth + 1, inside)
 
     def _is_leaf(self, value: Any, depth: int) -> bool:
         is_plain = value is None or isinstance(value, (bool, int, float, type, ModuleType))
@@ -126,22 +128,22 @@ def _in_text(name: str, value: str, is_header: bool) -> Iterator[str]:
         yield from _SHAPES.findall(value)
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the parts of an object with their names."""
+def parts_of(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the parts of an object of this name: a key, a name that may say what it is, and it."""
     if isinstance(value, Mapping):  # also the headers of HTTP clients
-        yield from list(value.items())[:1000]
+        yield from ((str(key), str(key), part) for key, part in list(value.items()))
     elif isinstance(value, (list, tuple, set, frozenset)):
-        is_login = isinstance(value, tuple) and name.endswith("auth")
-        yield from (("password" if is_login else name, part) for part in list(value)[:1000])
+        own = "password" if isinstance(value, tuple) and name.endswith("auth") else name
+        yield from ((str(number), own, part) for number, part in enumerate(list(value)))
     elif isinstance(value, FunctionType):
-        yield from _references(value)
+        yield from ((key, key, part) for key, part in _references(value))
     elif isinstance(value, MethodType):
-        yield from (("", value.__self__), ("", value.__func__))
+        yield from (("self", "", value.__self__), ("func", "", value.__func__))
     elif isinstance(value, partial):
-        yield from [("", value.func), *(("", each) for each in value.args)]
-        yield from value.keywords.items()
+        yield from (("func", "", value.func), ("args", "", value.args))
+        yield "keywords", "", value.keywords
     else:
-        yield from attributes_of(value)
+        yield from ((str(key), str(key), part) for key, part in _attributes_of(value))
 
 
 def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -163,7 +165,7 @@ def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (("", each) for each in function.__code__.co_consts if isinstance(each, str))
 
 
-def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
+def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the attributes of an object with their names, also private ones and those in slots."""
     state = getattr(value, "__dict__", None)
     own = dict(state) if isinstance(state, Mapping) else {}
