@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.calls import Call, run
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
 from rag_splitters.parent_child.writing import (
@@ -327,6 +328,12 @@ class KeyValueDocstore(Docstore):
 
     async def describe_holder(self) -> str:
         return str(await self._store.run_operation(self._store._describe_holder))
+
+
+def check_timeout(timeout: float) -> None:
+    """Raise an InputError if a store could not wait so long for its server."""
+    if not timeout > 0:
+        raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
 
 
 def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:

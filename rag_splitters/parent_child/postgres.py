@@ -21,6 +21,7 @@ from rag_splitters.parent_child.keyvalue import (
     TURN_KEY,
     KeyValueStore,
     StoreTurn,
+    check_timeout,
     is_as_expected,
 )
 from rag_splitters.parent_child.writing import Process
@@ -79,8 +80,7 @@ class PostgresStore(KeyValueStore):
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
-        if timeout <= 0:
-            raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
+        check_timeout(timeout)
         self._settings, self._timeout = _settings(url, timeout), timeout
         self._idle: list[Connection[Any]] = []
         """The connections that are not in use."""

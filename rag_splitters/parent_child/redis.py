@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn
+from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn, check_timeout
 from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:
     from redis import ConnectionPool
 
 
+T = TypeVar("T")
 _PAGE = 1000
 # Keys: the hash, and the sorted set of its keys. Arguments: how many keys are compared, each with
 # its value; the same of rows; keys to remove.
@@ -108,13 +110,7 @@ class RedisStore(KeyValueStore):
         return None if count < 0 else count
 
     def _take_turn(self) -> StoreTurn | None:
-        from redis import ConnectionError as ConnectionLostError
-
-        try:
-            return self._try_turn()
-        except ConnectionLostError:  # perhaps the server was restarted
-            self._pool.disconnect(inuse_connections=False)
-            return self._try_turn()
+        return self._twice(self._try_turn)
 
     def _try_turn(self) -> StoreTurn | None:
         """Name the connection that has the turn: its holder lives as long as it is connected."""
@@ -156,18 +152,21 @@ class RedisStore(KeyValueStore):
         return list(self._run("ZRANGEBYLEX", self._index, *between))
 
     def _run(self, *command: Any) -> Any:
-        """Run a command, and return its result."""
-        from redis import ConnectionError as ConnectionLostError
+        """Run a command, which may be run twice, and return its result."""
         from redis import Redis
 
         client: Any = Redis(connection_pool=self._pool)
+        return self._twice(partial(client.execute_command, *command))
+
+    def _twice(self, work: Callable[[], T]) -> T:
+        """Do something, and do it once more, on a new connection, if the first one was lost."""
+        from redis import ConnectionError as ConnectionLostError
+
         try:
-            return client.execute_command(*command)
-        except ConnectionLostError:
-            # Perhaps the server was restarted: try once more, on a new connection. Every command
-            # that is used here may be run twice.
+            return work()
+        except ConnectionLostError:  # perhaps the server was restarted
             self._pool.disconnect(inuse_connections=False)
-            return client.execute_command(*command)
+            return work()
 
 
 def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
@@ -178,8 +177,7 @@ def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
 
 
 def _pool(url: str, timeout: float) -> ConnectionPool:
-    if timeout <= 0:
-        raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
+    check_timeout(timeout)
     with needs("Redis stores need redis", "redis"):
         from redis import ConnectionPool
         from redis.backoff import NoBackoff
