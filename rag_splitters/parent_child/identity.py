@@ -163,6 +163,16 @@ async def ensure_identity(
     return identity
 
 
+async def write_identity(stores: Stores, identity: Identity) -> None:
+    """Write what an index is from now on."""
+
+    async def write(held: Stores) -> None:
+        await held.docstore.write([identity.to_row()])
+
+    await stores.in_turn(identity.id, write)
+    stores.writer.identity = identity
+
+
 async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bool) -> Identity:
     """Give a new index its identity, unless another process is faster."""
     model = stores.children.model

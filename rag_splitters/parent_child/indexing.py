@@ -31,12 +31,12 @@ from rag_splitters.parent_child.identity import (
     ensure_identity,
     read_identity,
     refuse_classic,
+    write_identity,
 )
 from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
     Entry,
-    Identity,
     Record,
     check_values,
     is_chunk_id,
@@ -155,15 +155,10 @@ async def _add_drafts(
     stores: Stores,
     drafts: Sequence[Draft],
     *,
-    always: bool = False,
-    own_vectors: VectorsByText | None = None,
+    always: bool,
+    own_vectors: VectorsByText | None,
 ) -> dict[str, Outcome]:
-    """Write documents that have been cut, and return the outcome of each by its identity.
-
-    Parameters:
-        always: whether unchanged documents are written, too.
-        own_vectors: the model's vectors of texts that need not be embedded.
-    """
+    """Write documents that have been cut, and return the outcome of each by its identity."""
     names = [draft.identity for draft in drafts]
     outcomes = {name: Outcome(name, "unchanged") for name in names}
     records = await stores.read_records(names)
@@ -272,21 +267,12 @@ async def reembed_documents(stores: Stores) -> None:
     if identity is None or (identity.model == model and not identity.is_reembedding):
         return
     identity = replace(identity, model=model, dimension=None, is_reembedding=True)
-
-    async def note(held: Stores, identity: Identity = identity) -> None:
-        await held.docstore.write([identity.to_row()])
-
-    await stores.in_turn(identity.id, note)
-    stores.writer.identity = identity
+    await write_identity(stores, identity)
     async for records in stores.read_all_records():
         documents = await read_sources(stores, records)
         check_refusals(await add(stores, documents, always=True), None)
-    labels = {MODEL_LABEL: identity.model}
-    await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
-    await stores.in_turn(
-        identity.id, partial(note, identity=replace(identity, is_reembedding=False))
-    )
-    stores.writer.identity = None
+    await stores.children.write_labels({INDEX_LABEL: identity.id, MODEL_LABEL: identity.model})
+    await write_identity(stores, replace(identity, is_reembedding=False))
 
 
 async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:
