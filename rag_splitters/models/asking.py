@@ -128,22 +128,17 @@ async def ask_each(
     """
     if keys is None:
         keys = prompts if cache is None else answer_keys(model, schema, prompts)
-    first: dict[str, int] = {}
-    for index, key in enumerate(keys):
-        first.setdefault(key, index)
-    questions = [_Question(index, prompts[index], key, read) for key, index in first.items()]
+    pairs = zip(prompts, keys, strict=True)
+    questions = [_Question(index, *pair, read) for index, pair in enumerate(pairs)]
 
-    async def answer_all(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
-        return await _answer_all(questions, model, schema, max_retries, cache)
-
+    answer_all = partial(_answer_all, model, schema, max_retries, cache)
     answers = await Batch(
         (ask_each, id(model.model), model.max_concurrency, schema, max_retries, id(cache)),
         questions,
         lambda questions: run(answer_all(questions)),
         lambda questions: arun(answer_all(questions)),
     )
-    answer_of = dict(zip(first, answers, strict=True))
-    return [_result(read, index, answer_of[key]) for index, key in enumerate(keys)]
+    return [_result(read, index, answer) for index, answer in enumerate(answers)]
 
 
 def _result(
@@ -181,52 +176,51 @@ class _Question:
 
 
 async def _answer_all(
-    questions: Sequence[_Question],
     model: ChatModel,
     schema: type[BaseModel] | None,
     max_retries: int,
     cache: TextCache | None,
+    questions: Sequence[_Question],
 ) -> list[str | BaseModel | ModelError]:
-    """Ask questions until each has a valid answer or an error."""
-    keys = {question.key: question.key for question in questions}
-    memory = Answers(
-        model.memory, schema, cache, keys, partial(read_answer, schema=schema), answer_text
-    )
-    recalled = await memory.recall(list(keys))
-    answers = [recalled.get(question.key) for question in questions]
-    missing = [
-        number
-        for number, (question, answer) in enumerate(zip(questions, answers, strict=True))
-        if answer is None or question.problem_of(answer)
-    ]
-    if not missing:
-        return [answer for answer in answers if answer is not None]
-    asking = Asking(model, schema)
+    """Ask questions until each has a valid answer or an error; equal ones are asked once."""
+    first: dict[str, _Question] = {}
+    for question in questions:
+        first.setdefault(question.key, question)
+    keys = {key: key for key in first}
+    read = partial(read_answer, schema=schema)
+    memory = Answers(model.memory, schema, cache, keys, read, answer_text)
+    recalled = await memory.recall(list(first))
+    answers = {k: answer for k, answer in recalled.items() if not first[k].problem_of(answer)}
+    missing = [question for key, question in first.items() if key not in answers]
+    if missing:
+        asking = Asking(model, schema)
+        ask_one = partial(_ask_until_valid, asking, model, max_retries, memory)
+        try:
+            received = await for_each(ask_one, missing, model.max_concurrency or 1)
+        finally:
+            memory.expect([question.key for question in missing])
+        answers |= zip((question.key for question in missing), received, strict=True)
+    return [answers[question.key] for question in questions]
 
-    async def answer_one(number: int) -> str | BaseModel | ModelError:
-        question, attempts = questions[number], max_retries + 1
-        prompt = question.prompt
-        while True:
-            attempts -= 1
-            answer = await asking.answer(prompt, question.index, "the prompt")
-            if isinstance(answer, ModelError):
-                error, problem = answer, "it does not have the form that is asked for"
-            elif problem := question.problem_of(answer):
-                error = question.error(problem, model)
-            else:
-                await memory.keep({question.key: answer})
-                return answer
-            if not error.answered or not attempts:
-                return error
-            prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
 
-    try:
-        received = await for_each(answer_one, missing, model.max_concurrency or 1)
-    finally:
-        memory.expect([questions[number].key for number in missing])
-    for number, answer in zip(missing, received, strict=True):
-        answers[number] = answer
-    return [answer for answer in answers if answer is not None]
+async def _ask_until_valid(
+    asking: Asking, model: ChatModel, retries: int, memory: Answers, question: _Question
+) -> str | BaseModel | ModelError:
+    """Ask a question, and ask it again as often after an invalid answer."""
+    prompt = question.prompt
+    while True:
+        answer = await asking.answer(prompt, question.index, "the prompt")
+        if isinstance(answer, ModelError):
+            error, problem = answer, "it does not have the form that is asked for"
+        elif problem := question.problem_of(answer):
+            error = question.error(problem, model)
+        else:
+            await memory.keep({question.key: answer})
+            return answer
+        if not error.answered or not retries:
+            return error
+        retries -= 1
+        prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
 
 
 _LONG = 200  # characters: shorter texts may be labels, which end without a full stop

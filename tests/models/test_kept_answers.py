@@ -22,7 +22,8 @@ from rag_splitters import (
     SemanticChunker,
     SentenceChunker,
 )
-from rag_splitters.models import Embedder, ModelError, chat_model
+from rag_splitters.calls import run, together
+from rag_splitters.models import Embedder, ModelError, ask, chat_model
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import split_either, split_texts
@@ -172,3 +173,16 @@ def test_second_attempt_of_an_index_sends_one_request(
         assert front.do(index, "verify").is_sound
         front.do(index, "add_documents", front.documents(pages))
         assert len(server.requests) == count
+
+
+def test_equal_prompts_of_several_plans_are_sent_once() -> None:
+    prompts: list[str] = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return prompt.upper()
+
+    model = chat_model(answer)
+    plans = [ask(model, ["tea", "rain"]), ask(model, ["rain", "tea", "rain"])]
+    assert run(together(plans)) == [["TEA", "RAIN"], ["RAIN", "TEA", "RAIN"]]
+    assert sorted(prompts) == ["rain", "tea"]
