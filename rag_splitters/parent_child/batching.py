@@ -12,13 +12,13 @@ _MAX_BYTES = 4_000_000
 T = TypeVar("T")
 
 
-def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Cut items into slices of at most `size`.
+def batched(items: Sequence[T], size: int) -> list[list[T]]:
+    """Cut items into lists of at most `size`.
 
     >>> batched("abcde", 2)
-    ['ab', 'cd', 'e']
+    [['a', 'b'], ['c', 'd'], ['e']]
     """
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    return [list(items[start : start + size]) for start in range(0, len(items), size)]
 
 
 def bounded_requests(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:

@@ -102,7 +102,7 @@ def _delete_collection(client: ClientAPI, name: str) -> None:
     """
     collection = client.get_collection(name, embedding_function=None)
     for batch in batched(collection.get(include=[])["ids"], _READ_BATCH):
-        collection.delete(ids=list(batch))
+        collection.delete(ids=batch)
     client.delete_collection(name)
 
 
@@ -216,7 +216,7 @@ class ChromaChildren(ChildStore):
 
         vectors: dict[str, NDArray[np.float32]] = {}
         for batch in batched(ids, _READ_BATCH):
-            rows = await self._call(self._collection.get, ids=list(batch), include=["embeddings"])
+            rows = await self._call(self._collection.get, ids=batch, include=["embeddings"])
             embeddings = np.asarray(rows["embeddings"], dtype=np.float32)
             vectors.update(zip(rows["ids"], embeddings, strict=True))
         return vectors
@@ -224,9 +224,9 @@ class ChromaChildren(ChildStore):
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
         for batch in batched(ids, _READ_BATCH):
             if up_to is None:
-                await self._call(self._collection.delete, ids=list(batch))
+                await self._call(self._collection.delete, ids=batch)
                 continue
-            rows = await self._call(self._collection.get, ids=list(batch), include=["metadatas"])
+            rows = await self._call(self._collection.get, ids=batch, include=["metadatas"])
             editions = {
                 name: metadata[EDITION_KEY]
                 for name, metadata in zip(rows["ids"], rows["metadatas"], strict=True)
@@ -238,25 +238,21 @@ class ChromaChildren(ChildStore):
                 await self._call(self._collection.delete, ids=list(editions), where=where)
 
     async def adopt(self, turn: Turn) -> None:
-        where = {EDITION_KEY: {"$gt": turn.number}}
-        later = await self._call(self._collection.get, where=where, include=[])
-        for ids in batched(later["ids"], self.batch_size):
+        later = await self._list(where={EDITION_KEY: {"$gt": turn.number}})
+        for ids in batched(later, self.batch_size):
             await turn.confirm()
             metadatas = [{EDITION_KEY: turn.number}] * len(ids)
-            await self._call(self._collection.update, ids=list(ids), metadatas=metadatas)
+            await self._call(self._collection.update, ids=ids, metadatas=metadatas)
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
         for batch in batched(ids, _READ_BATCH):
-            rows = await self._call(
-                self._collection.get, ids=list(batch), include=_INCLUDED[detail]
-            )
+            rows = await self._call(self._collection.get, ids=batch, include=_INCLUDED[detail])
             children.update((child.id or "", child) for child in _entries(rows))
         return [children.get(name) for name in ids]
 
-    async def list_allowed(self) -> Sequence[str]:
-        rows = await self._call(self._collection.get, include=[], **self._where)
-        return list(rows["ids"])
+    async def list_allowed(self) -> list[str]:
+        return await self._list(**self._where)
 
     def with_filter(self, conditions: Mapping[str, Any]) -> ChromaChildren:
         parts = [{key: value} for key, value in conditions.items()]
@@ -293,8 +289,11 @@ class ChromaChildren(ChildStore):
         return int(await self._call(self._collection.count))
 
     async def list_ids(self) -> list[str]:
-        """List all ids at once: Chroma walks to an offset, so pages would be quadratic."""
-        rows = await self._call(self._collection.get, include=[])
+        return await self._list()
+
+    async def _list(self, **where: Any) -> list[str]:
+        """List the ids at once: Chroma walks to an offset, so pages would be quadratic."""
+        rows = await self._call(self._collection.get, include=[], **where)
         return list(rows["ids"])
 
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
@@ -354,10 +353,10 @@ class ChromaChildren(ChildStore):
         """Add the children that Chroma's graph does not lead to: now and then, some of hundreds."""
         if not where and await self._call(self._collection.count) == len(rows["ids"]):
             return
-        all_ids = (await self._call(self._collection.get, include=[], **where))["ids"]
+        all_ids = await self._list(**where)
         for batch in batched(sorted(set(all_ids) - set(rows["ids"])), _READ_BATCH):
             include = ["metadatas", "documents", "embeddings"]
-            missing: Any = await self._call(self._collection.get, ids=list(batch), include=include)
+            missing: Any = await self._call(self._collection.get, ids=batch, include=include)
             missing["distances"] = _distances(
                 _space(self._collection), missing["embeddings"], vector
             )

@@ -20,6 +20,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.parameters.checks import check_has, check_list
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
@@ -300,7 +301,9 @@ def list_of_ids(ids: Iterable[Any], method: str, kind: Any = str) -> list[Any]:
     check_list(ids, "ids")
     listed = list(ids)
     if others := [each for each in listed if not isinstance(each, kind)]:
-        raise InputTypeError(f"{method}() needs ids that are strings, got {others[0]!r}")
+        raise InputTypeError(
+            f"{method}() needs ids that are strings, got {describe_value(others[0])}"
+        )
     return listed
 
 

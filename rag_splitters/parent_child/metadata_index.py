@@ -78,6 +78,13 @@ def _digest(text: str) -> bytes:
     return blake2b(without_surrogates(text).encode(), digest_size=16).digest()
 
 
+def _split_condition(condition: Any) -> tuple[str, Any]:
+    """Return the operator and the operand of a condition on one key."""
+    if not isinstance(condition, Mapping):
+        return "$eq", condition
+    return next(iter(condition.items())) if len(condition) == 1 else ("", None)
+
+
 def can_evaluate(where: object) -> bool:
     """Whether it is a filter of Chroma's on metadata alone, with operators that are known here.
 
@@ -95,11 +102,7 @@ def can_evaluate(where: object) -> bool:
         )
     if not isinstance(key, str) or key.startswith(("$", "#")):
         return False
-    if not isinstance(condition, Mapping):
-        condition = {"$eq": condition}
-    if len(condition) != 1:
-        return False
-    ((name, operand),) = condition.items()
+    name, operand = _split_condition(condition)
     kind = value_kind(operand)
     name = _OPPOSITES.get(name, name)
     if name in ("$gt", "$gte", "$lt", "$lte"):
@@ -119,9 +122,7 @@ def evaluate(where: Mapping[str, Any], size: int, read_runs: ReadRuns) -> NDArra
     if key in ("$and", "$or"):
         parts = (evaluate(part, size, read_runs) for part in condition)
         return reduce(np.logical_and if key == "$and" else np.logical_or, parts)
-    if not isinstance(condition, Mapping):
-        condition = {"$eq": condition}
-    ((name, operand),) = condition.items()
+    name, operand = _split_condition(condition)
     if name in _OPPOSITES:
         opposite = {key: {_OPPOSITES[name]: operand}}
         return ~evaluate(opposite, size, read_runs)
