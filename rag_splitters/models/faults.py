@@ -7,6 +7,8 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
+from rag_splitters.models.secrets import attribute_of
+
 _MAX_WAIT = 120.0  # seconds
 
 _TRANSIENT = frozenset(
@@ -46,7 +48,9 @@ def is_fatal(error: BaseException) -> bool:
 
 
 def _is_fatal(error: BaseException) -> bool:
-    status, text = _status(error), f"{str(error)[:5000]} {_body(error)[:5000]}"
+    body = attribute_of(error, "response", "text")
+    text = f"{str(error)[:5000]} {body[:5000] if isinstance(body, str) else ''}"
+    status = _status(error)
     if status in (401, 402, 403) or _names(error) & _FATAL:
         return True
     if status == 429:
@@ -75,12 +79,11 @@ def was_retried(error: BaseException) -> bool:
     those of Amazon in the response.
     """
     for each in _chain(error):
-        request = getattr(each, "request", None) or getattr(
-            getattr(each, "response", None), "request", None
+        response = attribute_of(each, "response")
+        headers = attribute_of(each, "request", "headers") or attribute_of(
+            response, "request", "headers"
         )
-        headers = getattr(request, "headers", None)
         count = headers.get("x-stainless-retry-count") if isinstance(headers, Mapping) else None
-        response = getattr(each, "response", None)
         if isinstance(response, Mapping):
             count = response.get("ResponseMetadata", {}).get("RetryAttempts")
         if str(count or 0) != "0":
@@ -90,9 +93,9 @@ def was_retried(error: BaseException) -> bool:
 
 def retry_after(error: BaseException) -> float | None:
     """Return the seconds to wait according to the server's Retry-After header."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
+    headers = attribute_of(error, "response", "headers")
     value = headers.get("retry-after") if headers is not None else None
-    value = getattr(error, "retry_after", None) if value is None else value
+    value = attribute_of(error, "retry_after") if value is None else value
     if value is None:
         return None
     try:
@@ -120,24 +123,15 @@ def _names(error: BaseException) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
 
 
-def _body(error: BaseException) -> str:
-    """Return the body of a server's response, if the client has read it."""
-    try:
-        body = getattr(getattr(error, "response", None), "text", "")
-    except Exception:  # a stream that was not read
-        return ""
-    return body if isinstance(body, str) else ""
-
-
 def _status(error: BaseException) -> int | None:
     """Return the status code of a server's response, whatever the client calls it."""
-    response = getattr(error, "response", None)
+    response = attribute_of(error, "response")
     if isinstance(response, Mapping):  # botocore
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         return status if isinstance(status, int) else None
     holders = ((error, "status_code"), (response, "status_code"), (error, "status"))
     for holder, name in (*holders, (error, "code"), (error, "http_status")):
-        status = getattr(holder, name, None)
+        status = attribute_of(holder, name)
         if isinstance(status, int) and 400 <= status < 600:
             return int(status)
     return None

@@ -179,10 +179,24 @@ def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
     for name, part in vars(type(value)).items():
         if isinstance(part, (str, dict)) and not name.startswith("__"):
             own.setdefault(name, part)
-    headers = getattr(value, "headers", None)  # of an HTTP client, where it is a property
+    headers = attribute_of(value, "headers")  # of an HTTP client, where it is a property
     if isinstance(headers, Mapping):
         own.setdefault("headers", headers)
     yield from own.items()
+
+
+def attribute_of(value: Any, *names: str) -> Any:
+    """Return an attribute of an attribute; None if it is missing, or raises.
+
+    The request of an error of httpx does if the error was made without one, and the text of a
+    response if that was not read.
+    """
+    for name in names:
+        try:
+            value = getattr(value, name, None)
+        except Exception:  # foreign properties may raise anything
+            return None
+    return value
 
 
 def _environment_secrets() -> Iterator[str]:

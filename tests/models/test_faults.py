@@ -399,3 +399,17 @@ def check_no_secret(error: BaseException) -> None:
         assert SECRET not in str(shown) + repr(shown)
         shown = shown.__cause__
     assert SECRET.encode() not in pickle.dumps(error)
+
+
+@pytest.mark.parametrize("kind", [httpx.ReadTimeout, httpx.ConnectError])
+def test_an_error_of_httpx_without_its_request_is_passing(kind: type[httpx.RequestError]) -> None:
+    """A user's own function may raise one; it has a `request`, and to read that raises."""
+    prompts: list[str] = []
+
+    def model(prompt: str) -> str:
+        prompts.append(prompt)
+        if len(prompts) == 1:
+            raise kind("no answer")
+        return prompt
+
+    assert chat_model(model, max_retries=1).ask(["tea"]) == ["tea"]
