@@ -35,14 +35,15 @@ def describe_model(model: Any) -> str:
     >>> describe_model(describe_model)
     'function:rag_splitters.models.describing:describe_model'
     """
+    return _describe(model, _MAX_DEPTH)
+
+
+def _describe(model: Any, depth: int) -> str:
     own = getattr(model, "description", None)
     if isinstance(own, str) and own:
         return own
-    bound = getattr(model, "bound", None)  # of LangChain's RunnableBinding
-    if bound is not None:
-        return describe_model(bound)
-    if steps := _steps(model):
-        return " | ".join(map(describe_model, steps))
+    if depth and (inner := _inner(model)):
+        return " | ".join(_describe(each, depth - 1) for each in inner)
     if isinstance(model, functools.partial):
         return f"<partial of {describe_model(model.func)}>"
     if hasattr(model, "__qualname__"):
@@ -66,25 +67,25 @@ def _describe_object(model: Any) -> str:
     return f"{first}({', '.join(details)})" if details else first
 
 
-_STEPS = (("first", "middle", "last"), ("runnable", "fallbacks"))
-"""The fields in which LangChain's sequences and fallbacks hold their models."""
+_STEPS = (("bound",), ("first", "middle", "last"), ("runnable", "fallbacks"))
+"""The fields in which LangChain's bindings, sequences and fallbacks hold their models."""
+_MAX_DEPTH = 5  # of these; a mock holds itself
 
 
-def _steps(model: Any) -> list[Any]:
-    """Return the models inside one of LangChain's sequences or fallbacks."""
+def _inner(model: Any) -> list[Any]:
+    """Return the models inside one of LangChain's bindings, sequences or fallbacks."""
     for names in _STEPS:
-        if all(hasattr(model, name) for name in names):
+        if all(getattr(model, name, None) is not None for name in names):
             parts = [getattr(model, name) for name in names]
             lists = [part if isinstance(part, (list, tuple)) else [part] for part in parts]
             return [step for each in lists for step in each]
     return []
 
 
-def inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
+def inner_models(model: Any, depth: int = _MAX_DEPTH) -> Iterator[Any]:
     """Yield the model, and those inside LangChain's bindings, sequences and fallbacks."""
     yield model
-    bound = getattr(model, "bound", None)
-    for each in [] if depth == 0 else _steps(model) if bound is None else [bound]:
+    for each in _inner(model) if depth else ():
         yield from inner_models(each, depth - 1)
 
 
@@ -103,7 +104,7 @@ def cache_name(model: Any) -> str:
     These are the parameters that differ from their defaults, without addresses and secrets.
     """
     model = getattr(model, "model", model) if hasattr(model, "description") else model
-    parameters = json.dumps(_parameters(model, 5), sort_keys=True, default=type)
+    parameters = json.dumps(_parameters(model, _MAX_DEPTH), sort_keys=True, default=type)
     name = stable_name(model)
     return name if parameters == "{}" else f"{name} {stable_uuid(parameters)}"
 
@@ -114,13 +115,11 @@ def _parameters(model: Any, depth: int) -> dict[str, Any]:
         return {}
     if isinstance(model, functools.partial):
         return {"args": _plain(model.args), "kwargs": _plain(model.keywords)}
-    if (bound := getattr(model, "bound", None)) is not None:
+    if inner := [_parameters(each, depth - 1) for each in _inner(model)]:
+        if getattr(model, "bound", None) is None:
+            return {"steps": inner} if any(inner) else {}
         own = _plain(getattr(model, "kwargs", {}))
-        inner = _parameters(bound, depth - 1)
-        return {**inner, **({"bound": own} if own else {})}
-    if steps := _steps(model):
-        inner_parameters = [_parameters(step, depth - 1) for step in steps]
-        return {"steps": inner_parameters} if any(inner_parameters) else {}
+        return {**inner[0], **({"bound": own} if own else {})}
     if not isinstance(model, BaseModel):
         return {}
     names = model.model_fields_set.difference(_NAMES, _NUMBERS, _WITHOUT_EFFECT)

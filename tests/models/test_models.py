@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import pickle
+from unittest.mock import Mock
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -17,7 +18,7 @@ from llama_index.core.embeddings import resolve_embed_model
 from llama_index.core.ingestion import IngestionPipeline
 
 from rag_splitters.llama_index import HashingEmbedding, RecursiveNodeParser
-from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
+from rag_splitters.models import Embedder, HashingEmbeddings, chat_model, describe_model
 from tests.support.processes import run_python
 
 MODEL = HashingEmbeddings()
@@ -147,3 +148,10 @@ def test_model_has_one_name_in_both_frameworks() -> None:
     assert describe_model(MockEmbedding(embed_dim=256, model_name=name)) == name
     small = OpenAIEmbeddings(model=name, dimensions=256, api_key="none")
     assert describe_model(small) == describe_model(Embedder(small)) == f"{name}(dimensions=256)"
+
+
+def test_a_mock_has_a_name_though_it_has_every_attribute() -> None:
+    model = Mock(return_value="an answer")
+    assert describe_model(model) == "unittest.Mock"
+    (error,) = chat_model(model).ask(["a question"])
+    assert "unittest.Mock answered prompt 0" in str(error)
