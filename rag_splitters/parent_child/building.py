@@ -9,6 +9,7 @@ from typing import Any
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
 from rag_splitters.ids import chunk_id
+from rag_splitters.parent_child.metadata import restore_child
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
 from rag_splitters.parent_child.ranking import Ranking
@@ -18,7 +19,6 @@ from rag_splitters.parent_child.records import (
     Entry,
     Record,
     record_key,
-    restore_child,
 )
 from rag_splitters.parent_child.results import (
     HEADER_KEY,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rag_splitters.ids import chunk_id, source_identity, stable_uuid
+from rag_splitters.parent_child.metadata import flatten_metadata
 from rag_splitters.parent_child.records import (
     FORMAT,
     NUMBER_KEY,
@@ -18,7 +19,6 @@ from rag_splitters.parent_child.records import (
     Record,
     cut_parts,
     fingerprint,
-    flatten_metadata,
     id_of_chunk,
     metadata_hash,
 )

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from rag_splitters.errors import InputError
 from rag_splitters.ids import stable_uuid
-from rag_splitters.parent_child.records import (
+from rag_splitters.parent_child.metadata import (
     MAX_CHARACTERS,
     MAX_VALUES,
+    is_storable_key,
+    value_kind,
+)
+from rag_splitters.parent_child.records import (
     STATE_PREFIX,
     Entry,
     Record,
-    is_storable_key,
-    value_kind,
 )
 from rag_splitters.parent_child.stores import Stores
 

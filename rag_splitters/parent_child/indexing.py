@@ -36,10 +36,10 @@ from rag_splitters.parent_child.identity import (
 )
 from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
+from rag_splitters.parent_child.metadata import check_values
 from rag_splitters.parent_child.records import (
     Entry,
     Record,
-    check_values,
     is_chunk_id,
     is_own_parent,
     record_key,

@@ -18,7 +18,8 @@ from typing import Any
 from rag_splitters.calls import Call, run
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
-from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
+from rag_splitters.parent_child.metadata import check_values
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.writing import (
     LOST_TURN,
     Docstore,

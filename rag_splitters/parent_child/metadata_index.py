@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.parent_child.records import LIST, value_kind
+from rag_splitters.parent_child.metadata import LIST, value_kind
 from rag_splitters.text.surrogates import without_surrogates
 
 _PLACE = [("first", "<u4"), ("last", "<u4")]

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import chunk_id, stable_uuid
 from rag_splitters.parameters.checks import stored_number
 from rag_splitters.parent_child.errors import DamagedRowsError
-from rag_splitters.text.sources import copy_metadata
-from rag_splitters.text.surrogates import without_surrogates
 
 SOURCE_KEY = "_source_id"
 """The key in a child's metadata that holds its document's identity."""
-NESTED_KEY = "_nested"
-"""The key in a child's metadata that holds, as JSON, what its vector store cannot keep."""
 EDITION_KEY = "_edition"
 """The key in a child's metadata that holds the number of the turn in which it was written."""
 PLACE_KEYS = ("_start", "_end")
@@ -29,15 +23,6 @@ REPRESENTS_KEY = "_represents"
 """The key in a representation's metadata that holds the id of the child or parent that it is of."""
 NUMBER_KEY = "chunk_index"
 POSITION_KEYS = ("start_index", "end_index", NUMBER_KEY)
-_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, REPRESENTS_KEY, *PLACE_KEYS)
-# What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
-# few thousand values in one row, and each child of a document repeats them all.
-MAX_VALUES = 200
-MAX_CHARACTERS = 10_000
-LIST = "[]"
-_MAX_DEPTH = 100
-_MAX_BITS = 13_000  # Python converts no more than 4,300 digits
-_SCALARS = {str, float, bool, type(None)}
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
 FORMAT = 8
@@ -369,172 +354,8 @@ def is_parent_key(key: str) -> bool:
     return not key.startswith((RECORD_PREFIX, STATE_PREFIX))
 
 
-def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a child as a vector store accepts it, and no more than it can bear.
-
-    What vector stores can filter on stays as it is, up to 200 values and 10,000 characters; the
-    positions and what the parent does not have come first. The rest becomes JSON under one key,
-    unless the parent has the same, from which `restore_child` takes it back.
-
-    >>> flatten_metadata({"page": 3, "author": {"name": "Ann"}, "$price": 5}, {"$price": 5})
-    {'page': 3, '_nested': '{"author": {"name": "Ann"}}'}
-    """
-    flat: dict[str, Any] = {}
-    nested: dict[str, Any] = {}
-    values = characters = 0
-    for key, value, is_inherited in _by_importance(metadata, parent):
-        if is_storable_key(key) and (stored := _storable(value)) is not None:
-            count, size = _measure(value)
-            if values + count <= MAX_VALUES and characters + len(key) + size <= MAX_CHARACTERS:
-                flat[key] = stored
-                values, characters = values + count, characters + len(key) + size
-                continue
-        if not is_inherited:
-            nested[key] = value
-    # A splitter's own object that JSON lacks becomes its text: the documents' values are checked.
-    return flat | {NESTED_KEY: json.dumps(nested, sort_keys=True, default=str)} if nested else flat
-
-
-def _by_importance(
-    metadata: Mapping[str, Any], parent: Mapping[str, Any]
-) -> list[tuple[str, Any, bool]]:
-    """Return key, value, and whether the parent has the same: positions, own values, the rest."""
-    positions, own, inherited = list[Any](), list[Any](), list[Any]()
-    for key, value in metadata.items():
-        is_inherited = key in parent and _equal(parent[key], value)
-        rows = positions if key in POSITION_KEYS else inherited if is_inherited else own
-        rows.append((key, value, is_inherited))
-    return positions + own + inherited
-
-
-def check_values(
-    value: object, where: str, *, is_json: bool = True, max_depth: int = _MAX_DEPTH
-) -> None:
-    """Raise a TypeError that names the place of what a store cannot keep.
-
-    That is a key that is not a string, a value that is nested too deep, and a whole number of more
-    than 4,000 digits, which Python does not write. With `is_json`, it is also anything that JSON
-    lacks. Tuples pass, and come back as lists.
-
-    >>> check_values({1: "small"}, "sizes")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    rag_splitters.errors.InputTypeError: sizes has the key 1 (int), which JSON cannot hold: ...
-    """
-    pending: list[tuple[object, str, int]] = [(value, where, 0)]
-    while pending:
-        item, place, depth = pending.pop()
-        parts: Iterable[tuple[Any, Any]] = ()
-        if depth > max_depth:
-            top = place[: place.index("]") + 1]
-            raise InputTypeError(f"{top} is nested more than {max_depth} levels deep: flatten it")
-        if isinstance(item, dict if is_json else Mapping):
-            parts = item.items()
-            for key in item:
-                if not isinstance(key, str):
-                    name = f"{key!r} ({type(key).__qualname__})"
-                    raise InputTypeError(
-                        f"{place} has the key {name}, which JSON cannot hold: keys must be strings"
-                    )
-        elif isinstance(item, list | tuple):
-            parts = enumerate(item)
-        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
-            raise InputTypeError(
-                f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
-                "store it as a string"
-            )
-        elif is_json and not isinstance(item, int | str | float | None):
-            kind = f"{type(item).__module__}.{type(item).__qualname__}".removeprefix("builtins.")
-            raise InputTypeError(
-                f"{place} is of type {kind}, which JSON cannot hold: use str, int, float, bool, "
-                "None, lists and dicts with string keys"
-            )
-        pending += [
-            (part, f"{place}[{key!r}]", depth + 1)
-            for key, part in parts
-            if type(part) not in _SCALARS
-        ]
-
-
-def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None = None) -> Entry:
-    """Return a child as it was before a vector store changed its metadata and text.
-
-    It has its parent's metadata: all of it or, if given, only the `inherited` keys.
-    """
-    own = copy_metadata(dict(sorted(child.metadata.items())))  # Chroma keeps no order
-    nested: dict[str, Any] = {}
-    if own.pop(SOURCE_KEY, None) is not None:  # langchain_classic's children have none of ours
-        nested = json.loads(own.pop(NESTED_KEY, "{}"))
-        for key in (REPRESENTS_KEY, *PLACE_KEYS):
-            own.pop(key, None)
-    parents = copy_metadata(_without_positions(parent.metadata))
-    if inherited is not None:
-        parents = {key: value for key, value in parents.items() if key in inherited}
-    for key, value in parents.items():
-        if key in own and own[key] == _storable(value):
-            own[key] = value  # the store has it without lone surrogates
-    text = child.text
-    if child.span is not None and parent.span is not None:
-        start, end = (place - parent.span[0] for place in child.span)
-        exact = parent.text[start:end]
-        text = exact if without_surrogates(exact) == text else text
-    return Entry(text, parents | own | nested, child.id)
-
-
 def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in POSITION_KEYS}
-
-
-def value_kind(value: object) -> str | None:
-    """Return the kind of a value that Chroma accepts; None of one that it does not.
-
-    It accepts strings, bounded numbers, and lists of one kind of them, whose kind ends with "[]".
-    """
-    kind = type(value)
-    if kind is str or kind is bool:
-        return kind.__name__
-    if type(value) is int:
-        return "int" if -(2**63) <= value < 2**63 else None
-    if type(value) is float:
-        return "float" if math.isfinite(value) else None
-    if not isinstance(value, list):
-        return None
-    kinds = {value_kind(item) for item in value}
-    of_all = kinds.pop() if len(kinds) == 1 else None
-    return None if of_all is None or of_all.endswith(LIST) else of_all + LIST
-
-
-@lru_cache(maxsize=4096)
-def is_storable_key(key: str) -> bool:
-    """Whether Chroma accepts the key, and it is none of ours."""
-    is_plain = key not in _OWN_KEYS and not key.startswith(("$", "#", "chroma:"))
-    return bool(key) and is_plain and key == without_surrogates(key)
-
-
-def _storable(value: Any) -> Any:
-    """Return a value as Chroma accepts it; None of one that it does not."""
-    if type(value) is str:
-        return without_surrogates(value)
-    if value_kind(value) is None:
-        return None
-    return [_storable(item) for item in value] if isinstance(value, list) else value
-
-
-def _measure(value: Any) -> tuple[int, int]:
-    """Return how many values a value is, and how many characters."""
-    if type(value) is str:
-        return 1, len(value)
-    if not isinstance(value, list):
-        return 1, 0
-    return len(value), sum([len(item) for item in value if type(item) is str])
-
-
-def _equal(one: object, other: object) -> bool:
-    if one is other:
-        return True
-    try:
-        return bool(one == other)
-    except (TypeError, ValueError):  # arrays compare item by item
-        return repr(one) == repr(other)
 
 
 def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

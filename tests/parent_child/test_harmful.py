@@ -13,7 +13,7 @@ from langchain_core.stores import InMemoryByteStore
 
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.parent_child.errors import RefusedDocumentsError
-from rag_splitters.parent_child.records import flatten_metadata
+from rag_splitters.parent_child.metadata import flatten_metadata
 from tests.parent_child.test_sync import state
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, Page, every_front_end, sentence
 from tests.support.stores import check_children
