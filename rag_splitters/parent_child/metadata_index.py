@@ -20,7 +20,7 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _PLACE = [("first", "<u4"), ("last", "<u4")]
 # A text is kept as a digest, because filters only ask whether it is the same.
-RUNS = {
+_RUNS = {
     kind: np.dtype([*_PLACE, ("value", value)])
     for kind, value in {"int": "<i8", "float": "<f8", "bool": "?", "str": "S16"}.items()
 }
@@ -65,13 +65,18 @@ def collect_runs(children: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str],
     return {name: _to_array(name[0], own) for name, own in runs.items()}
 
 
+def runs_dtype(kind: str) -> np.dtype[np.void]:
+    """Return the type of the runs of values of this kind, or of lists of them."""
+    return _RUNS[kind.removesuffix(LIST)]
+
+
 def _to_array(kind: str, runs: Sequence[tuple[int, int, Any]]) -> NDArray[np.void]:
     if kind.endswith(LIST):
         kind = kind.removesuffix(LIST)
         runs = [(first, last, item) for first, last, items in runs for item in items]
     if kind == "str":
         runs = [(first, last, _digest(text)) for first, last, text in runs]
-    return np.array(runs, dtype=RUNS[kind])
+    return np.array(runs, dtype=_RUNS[kind])
 
 
 def _digest(text: str) -> bytes:

@@ -25,7 +25,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import keyword_index, postings, ranking, revisions
+from rag_splitters.parent_child import postings, ranking, revisions, segments
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -56,8 +56,8 @@ def same_scores(one: KeywordIndex, other: KeywordIndex, question: str, **options
 def test_an_index_that_was_updated_is_one_that_was_made_at_once(
     with_neighbours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyword_index, "_MAX_REMOVED", 30)  # so that it is often compacted
-    monkeypatch.setattr(keyword_index, "_MAX_MERGED", 60)
+    monkeypatch.setattr(segments, "_MAX_REMOVED", 30)  # so that it is often compacted
+    monkeypatch.setattr(segments, "_MAX_MERGED", 60)
     rng, documents = random.Random(5), {}
     index = KeywordIndex(None)
     for number in range(120):
@@ -86,7 +86,7 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
 def test_a_representation_keeps_its_piece_when_children_are_numbered_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keyword_index, "_MAX_REMOVED", -9)  # so that it is compacted at once
+    monkeypatch.setattr(segments, "_MAX_REMOVED", -9)  # so that it is compacted at once
     children = [Entry(name, {}, name) for name in "abcde"]
     index = KeywordIndex(None)
     index.update({"d": [*children, Entry("summary", {REPRESENTS_KEY: "c"}, "s")]})
