@@ -8,7 +8,6 @@ where it is loaded. Any other model travels as a factory.
 from __future__ import annotations
 
 import inspect
-import json
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
@@ -20,7 +19,6 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.memory import Memory, memory_of
 from rag_splitters.models.secrets import (
@@ -127,18 +125,22 @@ def _is_factory(value: Any) -> bool:
     return all(each.kind is each.KEYWORD_ONLY for each in signature.parameters.values())
 
 
-def _restore(kind: type[ModelHolder], model: Any, fingerprint: str, *options: Any) -> ModelHolder:
+def _restore(
+    kind: type[ModelHolder], model: Any, details: dict[str, str], *options: Any
+) -> ModelHolder:
     """Wrap a model that was unpickled. Raises ValueError if it is not as it was pickled."""
-    if _fingerprint(model) != fingerprint:
-        raise InputError(
+    if changed := _changes(details, model):
+        message = (
             f"{describe_model(model)} was unpickled with another server, other settings or another "
-            "version of its package: give this process the same environment, or pass a factory"
+            f"version of its package (another {changed}): give this process the same environment, "
+            "or pass a factory"
         )
+        raise InputError(without_secrets(message, model))
     return kind(model, *options)
 
 
-def _check_copy(model: Any) -> str:
-    """Return the fingerprint of a model that survives its own pickling.
+def _check_copy(model: Any) -> dict[str, str]:
+    """Return the details of a model that survives its own pickling.
 
     Raises TypeError, which shows the factory to pass, if it does not, or if its pickle would hold a
     secret.
@@ -149,11 +151,16 @@ def _check_copy(model: Any) -> str:
         raise _refusal(model, f"{type(error).__name__}: {error}") from None
     if _holds_secret(model):
         raise _refusal(model, "its pickle would hold a secret")
-    own, others = dict(_details("", model)), dict(_details("", restored))
-    changed = [name for name in {**own, **others} if own.get(name) != others.get(name)]
-    if changed:
-        raise _refusal(model, f"its copy has another {', '.join(changed[:5])}")
-    return _fingerprint(restored)
+    details = dict(_details("", model))
+    if changed := _changes(details, restored):
+        raise _refusal(model, f"its copy has another {changed}")
+    return details
+
+
+def _changes(details: dict[str, str], copy: Any) -> str:
+    """Return which details of a model are not those of its copy."""
+    others = dict(_details("", copy))
+    return ", ".join([k for k in {**details, **others} if details.get(k) != others.get(k)][:5])
 
 
 def _refusal(model: Any, reason: str) -> InputTypeError:
@@ -166,11 +173,6 @@ def _refusal(model: Any, reason: str) -> InputTypeError:
         "environment"
     )
     return InputTypeError(without_secrets(message, model))
-
-
-def _fingerprint(model: Any) -> str:
-    details = json.dumps(sorted(_details("", model)))
-    return str(stable_uuid(details))
 
 
 def _details(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:

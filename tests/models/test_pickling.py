@@ -168,7 +168,7 @@ def test_copy_that_would_talk_to_another_server_is_refused(
     pickled = pickle.dumps(Embedder(FromEnvironment()))
     assert len(pickle.loads(pickled).embed(["a"])) == 1
     monkeypatch.setenv("GATEWAY", default_server.url)
-    with pytest.raises(ValueError, match="unpickled with another server"):
+    with pytest.raises(ValueError, match=r"unpickled with another server.*\(another url\)"):
         pickle.loads(pickled)
     assert default_server.requests == []
 
