@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,19 @@ class KeywordMatches:
     they are; from 0 to 1."""
 
 
+@dataclass(slots=True)
+class _Cache:
+    """What was read into memory since the index was changed last."""
+
+    generation: int = -1
+    corpora: dict[bool, Corpus] = field(default_factory=dict)
+    """By whether they are for searches with neighbours."""
+    filters: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Which children the last filter lets through, by its JSON."""
+    pieces: dict[str, int] = field(default_factory=dict)
+    """The numbers of the pieces of the children that were found last, by their ids."""
+
+
 class KeywordIndex:
     """Finds children by their words, with BM25 (Robertson and Walker 1994), and by their metadata.
 
@@ -86,9 +99,7 @@ class KeywordIndex:
         self.path = None if path is None else path.resolve()
         self._lock = threading.Lock()
         self._opened: Database | None = None
-        self._corpus: tuple[int, dict[bool, Corpus]] | None = None
-        self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
-        self._pieces: tuple[int, dict[str, int]] = -1, {}
+        self._cached = _Cache()
         self.is_usable = False
         """Whether queries may use it during an update."""
         self.is_rebuilt = False
@@ -176,8 +187,7 @@ class KeywordIndex:
             numbers = ranking.best(n, _MAX_TIED, is_allowed).tolist()
             best_rows = self._database.read_in(_NUMBERS.format("number"), numbers)
             names = {number: name for name, number, _ in best_rows}
-            pieces = {name: piece for name, _, piece in rows + best_rows}
-            self._pieces = self._generation(), pieces
+            self._cache().pieces = {name: piece for name, _, piece in rows + best_rows}
         scores = ranking.scores
         order = sorted((-float(scores[number]), name, number) for number, name in names.items())[:n]
         return KeywordMatches(
@@ -204,14 +214,18 @@ class KeywordIndex:
                 has_all &= has_term
         return [decode(row[0]) for row, has in zip(rows, has_all, strict=True) if has]
 
-    def list_allowed(self, where: Mapping[str, Any]) -> list[str]:
+    def list_allowed(self, where: Mapping[str, Any], ids: Sequence[str] | None = None) -> list[str]:
         """Return the ids of the children that a filter lets through.
 
         Parameters:
             where: a filter of Chroma's on metadata that passes `can_evaluate`.
+            ids: the ids among which they are to be; None: all.
         """
         with self._database.snapshot():
-            numbers = np.flatnonzero(self._evaluate(where) & self._read_corpus().is_present)
+            is_allowed = self._evaluate(where)
+            if ids is not None:
+                return [name for name, number in self._numbers(ids).items() if is_allowed[number]]
+            numbers = np.flatnonzero(is_allowed & self._read_corpus().is_present)
             return list(self._names(numbers.tolist()).values())
 
     def count_allowed(self, where: Mapping[str, Any]) -> tuple[int, int]:
@@ -220,12 +234,6 @@ class KeywordIndex:
             corpus = self._read_corpus()
             count = np.count_nonzero(self._evaluate(where) & corpus.is_present)
             return int(count), corpus.count
-
-    def allowed(self, where: Mapping[str, Any], ids: Sequence[str]) -> set[str]:
-        """Return those of the ids whose children a filter lets through."""
-        with self._database.snapshot():
-            is_allowed = self._evaluate(where)
-            return {name for name, number in self._numbers(ids).items() if is_allowed[number]}
 
     def locate(self, ids: Sequence[str], id_key: str) -> dict[str, Entry]:
         """Return children with their parents and positions, and without text.
@@ -284,8 +292,7 @@ class KeywordIndex:
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
-            self._opened = self._corpus = self._filter = None
-            self._pieces = -1, {}
+            self._opened, self._cached = None, _Cache()
 
     def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of the ids that are children."""
@@ -297,7 +304,7 @@ class KeywordIndex:
 
         The last `find` has read most of them.
         """
-        pieces = self._pieces[1] if self._pieces[0] == self._generation() else {}
+        pieces = self._cache().pieces
         rows = self._database.read_in(
             _NUMBERS.format("id"), [name for name in ids if name not in pieces]
         )
@@ -323,16 +330,16 @@ class KeywordIndex:
         connection.executemany("DELETE FROM children WHERE number = ?", rows)
         connection.executemany("DELETE FROM documents WHERE name = ?", [(key,) for key in keys])
 
-    def _generation(self) -> int:
+    def _cache(self) -> _Cache:
         rows = self._database.read("SELECT value FROM state WHERE name = 'generation'")
-        return int(rows[0][0]) if rows else 0
+        generation = int(rows[0][0]) if rows else 0
+        if self._cached.generation != generation:
+            self._cached = _Cache(generation)
+        return self._cached
 
     def _read_corpus(self, with_neighbours: bool | None = None) -> Corpus:
         """Return what BM25 needs; None: with or without neighbours, as it was read before."""
-        generation = self._generation()
-        if self._corpus is None or self._corpus[0] != generation:
-            self._corpus = generation, {}
-        corpora = self._corpus[1]
+        corpora = self._cache().corpora
         if with_neighbours is None:
             with_neighbours = next(iter(corpora), False)
         if with_neighbours not in corpora:
@@ -358,11 +365,11 @@ class KeywordIndex:
 
     def _evaluate(self, where: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return which children a filter lets through; the last filter's are kept."""
-        key = generation, text = self._generation(), json.dumps(where)
-        if self._filter is None or self._filter[:2] != key:
+        cache, text = self._cache(), json.dumps(where)
+        if text not in cache.filters:
             size = len(self._read_corpus().is_present)
-            self._filter = generation, text, evaluate(where, size, self._read_runs)
-        return self._filter[2]
+            cache.filters = {text: evaluate(where, size, self._read_runs)}
+        return cache.filters[text]
 
     @property
     def _database(self) -> Database:

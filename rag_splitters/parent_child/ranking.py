@@ -230,7 +230,7 @@ async def _find_allowed(
     if n <= _most_unfiltered(count):
         nearest = await children.find_unfiltered(text, n)
         ids = [match.child.id or "" for match in nearest]
-        allowed = await call(keywords.allowed, children.where, ids)
+        allowed = set(await call(keywords.list_allowed, children.where, ids))
         # Of those that tie with the last one, the store returns any.
         untied = [match for match in _without_last_tie(nearest) if match.child.id in allowed]
         if len(untied) >= depth:
