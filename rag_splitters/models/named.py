@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
+from rag_splitters.models.secrets import without_secrets
 
 T = TypeVar("T")
 
@@ -68,7 +69,8 @@ def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
     missing = [variable for variable in _VARIABLES[kind] if not os.environ.get(variable)]
     if kind == "openai" and base_url is not None:
         if not base_url.startswith(("http://", "https://")):
-            raise InputError(f"base_url must begin with http:// or https://, got {base_url!r}")
+            shown = without_secrets(base_url)
+            raise InputError(f"base_url must begin with http:// or https://, got {shown!r}")
         # Self-hosted servers often need no key, but the client does.
         return {"model": model, "base_url": base_url, **({"api_key": "none"} if missing else {})}
     if missing:

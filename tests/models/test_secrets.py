@@ -14,6 +14,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from rag_splitters import AgenticChunker, SemanticChunker
 from rag_splitters.models import Embedder, ModelError, chat_model
+from rag_splitters.models.named import load_llm
 from rag_splitters.models.secrets import secrets_of, without_secrets
 
 KEY = "0f9e8d7c6b5a4938271605f4e3d2c1b0"
@@ -162,6 +163,12 @@ def test_ordinary_messages_are_not_changed() -> None:
         "the key 'text' is missing from {'id': 12345678}",
     ):
         assert without_secrets(message, Plain({"Content-Type": "json"})) == message
+
+
+def test_address_of_a_server_is_shown_without_its_password() -> None:
+    with pytest.raises(ValueError, match=r"got 'ftp://user:\*\*\*@host'") as caught:
+        load_llm("openai:gpt-4o-mini", f"ftp://user:{KEY}@host")
+    assert KEY not in str(caught.value)
 
 
 def test_secrets_stay_out_of_logs(caplog: pytest.LogCaptureFixture) -> None:
