@@ -25,7 +25,7 @@ from rag_splitters.parent_child.results import (
     MATCHES_KEY,
     PARENT_IDS_KEY,
     SCORE_KEY,
-    TAKEN,
+    free_key,
 )
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.origin import merged_places
@@ -312,9 +312,9 @@ def _with_keys(
     >>> _with_keys({"start_index": 3}, {"score": 0.5, "matches": "[]"}, {"score": 7})
     {'start_index': 3, 'score': 7, '_score': 0.5, 'matches': '[]'}
     """
-    if SCORE_KEY in users:
+    if free_key(users, SCORE_KEY) != SCORE_KEY:
         ours = {SCORE_KEY: None, **ours}
-    own = {TAKEN + k if k in users and k != SOURCE_KEY else k: v for k, v in ours.items()}
+    own = {k if k == SOURCE_KEY else free_key(users, k): value for k, value in ours.items()}
     theirs = copy_metadata({key: value for key, value in users.items() if key in ours})
     return {**metadata, **theirs, **own}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from typing import Any
 # metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
 # of a subclass would be lost on the way.
 SCORE_KEY, MATCHES_KEY = "score", "matches"
-TAKEN = "_"
+_TAKEN = "_"
 """Stands before a key of ours if the user's metadata has one of that name: theirs stays."""
 PARENT_IDS_KEY = "parent_ids"
 """The key in a passage's metadata that holds the ids of all its parents, if it has several."""
@@ -20,12 +21,23 @@ HEADER_KEY = "table_header"
 
 
 def own_key(metadata: Mapping[str, Any], key: str) -> str:
-    """Return where the metadata of a result have a value of ours.
+    """Return where the metadata of a result have a value of ours: it has the most underscores.
 
     >>> own_key({"score": 7, "_score": 0.5}, "score"), own_key({"score": 0.5}, "score")
     ('_score', 'score')
     """
-    return TAKEN + key if TAKEN + key in metadata else key
+    names = [each for each in metadata if re.fullmatch(f"{_TAKEN}*{re.escape(key)}", str(each))]
+    return max(names, key=len, default=key)
+
+
+def free_key(users: Mapping[str, Any], key: str) -> str:
+    """Return where a value of ours goes, beside the metadata that the user has.
+
+    >>> [free_key(users, "score") for users in ({}, {"score": 7}, {"_score": 7})]
+    ['score', '_score', '__score']
+    """
+    name = own_key(users, key)
+    return _TAKEN + name if name in users else key
 
 
 def without_matches(metadata: Mapping[str, Any]) -> dict[str, Any]:

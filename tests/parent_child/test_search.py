@@ -800,3 +800,17 @@ def told_of_whales(prompt: str) -> str:
     """A model that has something to say on one sentence alone."""
     chunk = prompt.rpartition("<chunk>")[2]
     return "All about whales." if sentence(3) in chunk else "Nothing."
+
+
+@every_front_end
+@pytest.mark.parametrize("name", ["score", "_score", "__score"])
+def test_a_score_of_the_users_stays_beside_ours(front: FrontEnd, name: str) -> None:
+    users = {name: "the user's", "_matches": "the user's"}
+    filled_retriever = front.build([("tea", "Tea is hot. Rain is wet.", users)])
+    for retrieve in ("passages", "parents", "children"):
+        retriever = front.varied(filled_retriever, retrieve=retrieve)
+        (result, *_) = front.find(retriever, "Is tea hot?")
+        assert result.score is not None
+        assert 0 < result.score <= 1
+        assert result.matches[0]["score"] == pytest.approx(result.score)
+        assert users.items() <= result.metadata.items()

@@ -15,7 +15,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.parent_child.results import read_matches
+from rag_splitters.parent_child.results import own_key, read_matches
 
 __all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "in_turn", "sentence"]
 
@@ -138,7 +138,8 @@ class FrontEnd:
 
 def _from_document(document: Any) -> Result:
     metadata = dict(document.metadata)
-    details = [metadata.pop(key, None) for key in ("start_index", "end_index", "score")]
+    keys = ("start_index", "end_index", own_key(metadata, "score"))
+    details = [metadata.pop(key, None) for key in keys]
     return Result(document.id, document.page_content, *details, metadata)
 
 
