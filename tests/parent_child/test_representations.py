@@ -263,13 +263,15 @@ def test_a_chat_model_writes_lines(front: FrontEnd, kind: str) -> None:
 
 
 def test_pieces_of_all_documents_are_asked_for_concurrently() -> None:
-    running, most = 0, 0
+    running, most, are_five = 0, 0, asyncio.Event()
 
     async def write(text: str) -> str:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.01)
+        if most == 5:
+            are_five.set()
+        await asyncio.wait_for(are_five.wait(), timeout=60)
         running -= 1
         return "zebra"
 
