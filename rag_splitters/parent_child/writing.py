@@ -147,11 +147,12 @@ class Writer:
 
     Parameters:
         folder: the index's folder; None for memory or servers.
-        timeout: how many seconds an operation waits for another one to finish writing.
     """
 
-    def __init__(self, folder: Path | None = None, timeout: float = WRITE_TIMEOUT) -> None:
-        self.folder, self.timeout = folder, timeout
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self.timeout = WRITE_TIMEOUT
+        """How many seconds an operation waits for another one to finish writing."""
         self.identity: Identity | None = None
         """What the index is, once it has been compared."""
 
