@@ -197,7 +197,7 @@ def test_tensors_are_carried_on(ray: Any) -> None:
 @pytest.mark.nightly
 def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Path) -> None:
     checkpoint = pytest.importorskip("ray.data.checkpoint")
-    ray.data.from_arrow(table_of(DOCUMENTS)).write_parquet(str(tmp_path / "documents"))
+    ray.data.from_arrow(table_of(WITH_A_BAD_ONE)).write_parquet(str(tmp_path / "documents"))
     context = ray.data.DataContext.get_current()
     before = context.checkpoint_config
     context.checkpoint_config = checkpoint.CheckpointConfig(
@@ -213,7 +213,7 @@ def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Pa
             counts.append(sum(pa.parquet.read_table(file).num_rows for file in files))
     finally:
         context.checkpoint_config = before
-    assert counts == [len(DOCUMENTS), 0]
+    assert counts == [len(WITH_A_BAD_ONE), 0]
 
 
 class MortalModel:
