@@ -46,6 +46,10 @@ class Measure(ABC):
             return False
         return self.length(start, end) <= size
 
+    def is_tiny(self, start: int, end: int, size: int) -> bool:
+        """Whether `text[start:end]` has less than a tenth of `size` units."""
+        return self.fits(start, end, (size - 1) // 10)
+
     def furthest(self, start: int, size: int) -> int:
         """Return the largest `end` for which `text[start:end]` has at most `size` units."""
         text = self.text

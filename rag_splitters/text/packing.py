@@ -21,9 +21,6 @@ from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 
-TINY = 10
-"""Less than this fraction of a chunk is not left alone."""
-
 _CLAUSE_ENDS = frozenset(",;:.!? \n")
 """What precedes the space before a cut that is not inside a clause."""
 
@@ -310,7 +307,7 @@ class _Packer:
     ) -> int:
         """Return an earlier cut if the rest of the part that it divides would be tiny, or -1."""
         end = part_end(cut)
-        if end < 0 or not self.measure.fits(cut, end, (self.size - 1) // TINY):
+        if end < 0 or not self.measure.is_tiny(cut, end, self.size):
             return -1
         high = min(self.measure.earliest(end, self.size // 4), cut)
         earlier = self.last_cut(start, begin, high, high)[0] if high > begin else begin

@@ -59,7 +59,7 @@ def _section_breaks(
         if block.start < fitting:
             continue
         before = blocks[index - 1] if index else block
-        is_tiny = run < before.end and measure.fits(run, before.end, (size - 1) // 10)
+        is_tiny = run < before.end and measure.is_tiny(run, before.end, size)
         if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
             attached.add(block.start)
             level = min(level, block.level) or block.level

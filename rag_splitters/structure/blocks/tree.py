@@ -72,7 +72,7 @@ def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int
     stops = [*starts[1:], len(text)] if starts else []
 
     def is_tiny(start: int, stop: int) -> bool:
-        return measure.fits(start, trim_space(text, start, stop), (size - 1) // 10)
+        return measure.is_tiny(start, trim_space(text, start, stop), size)
 
     merged: list[int] = []
     for start, stop in zip(starts, stops, strict=True):
