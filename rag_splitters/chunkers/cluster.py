@@ -8,14 +8,9 @@ from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.meaning.similarity import best_runs
-from rag_splitters.meaning.units import (
-    parts_of,
-    sentence_units,
-    unit_texts,
-)
-from rag_splitters.text.sizing import Measure
-from rag_splitters.text.structure import Range
-from rag_splitters.text.unbreakable import marked_structure
+from rag_splitters.meaning.units import parts_of, sentence_units, unit_texts
+from rag_splitters.text.sizing import Measure, Sizes
+from rag_splitters.text.structure import Range, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,13 +48,12 @@ class ClusterChunker(EmbeddingStrategy):
     """Maximum size of a piece, in units of `length_function`. Longer sentences are cut between
     words. None: only sentences that do not fit into a chunk are cut."""
 
-    def _passages(self, text: str) -> Passages:
+    def _passages(self, structure: Structure) -> Passages:
         largest = max(1, self._budget(1))
         size = min(self.piece_size or largest, largest)
-        unbreakable = marked_structure(text).fit(self.sizes).unbreakable
-        units = sentence_units(text, self.segmenter, unbreakable)
-        pieces = parts_of(text, units, size, self.length_function, unbreakable)
-        return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []
+        units = sentence_units(structure, self.sizes)
+        pieces = parts_of(structure, units, self.sizes, Sizes(size, 0, self.length_function))
+        return pieces, unit_texts(structure.text, pieces) if len(pieces) > 1 else []
 
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure

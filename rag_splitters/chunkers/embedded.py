@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import MergingChunker
-from rag_splitters.meaning.units import pack_units, sentence_units
+from rag_splitters.meaning.units import pack_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -20,7 +20,7 @@ from rag_splitters.models.embedder import Row, TextPosition, is_vector, rows_of
 from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
-from rag_splitters.text.segmenters import SegmenterField
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.sizing import Measure
 from rag_splitters.text.structure import Range, Structure
 from rag_splitters.text.unbreakable import marked_structure
@@ -74,8 +74,8 @@ class EmbeddingStrategy(MergingChunker):
         check_cache(self.cache, self.embeddings)
 
     @abstractmethod
-    def _passages(self, text: str) -> Passages:
-        """Return the units between which the text may be cut, and a passage to embed for each.
+    def _passages(self, structure: Structure) -> Passages:
+        """Return the units between which a text may be cut, and a passage to embed for each.
 
         There are no passages if the text can be cut without the model.
         """
@@ -87,7 +87,8 @@ class EmbeddingStrategy(MergingChunker):
         """Return the indices of the units with which a chunk begins, without the first."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        units = [self._passages(source.text) for source in sources]
+        structures = [self._structure(source.text) for source in sources]
+        units = list(map(self._passages, structures))
         passages = [passage for _, own in units for passage in own]
         places = list(_places(sources, units))
         embedder = self.embeddings
@@ -97,44 +98,46 @@ class EmbeddingStrategy(MergingChunker):
         results: list[list[Span]] = []
         failures: list[Failure] = []
         first = 0
-        for index, (source, (ranges, own)) in enumerate(zip(sources, units, strict=True)):
+        for index, (structure, (ranges, own)) in enumerate(zip(structures, units, strict=True)):
             last = first + len(own)
             if error := next((r for r in rows[first:last] if isinstance(r, ModelError)), None):
                 failures.append((index, _place(rows[first:last], places[first:last]), error))
                 results.append([])
             else:
-                results.append(self._semantic(source.text, ranges, rows_of(rows[first:last])))
+                results.append(self._semantic(structure, ranges, rows_of(rows[first:last])))
             first = last
         if isinstance(self.on_error, Chunker):
             failed = [index for index, _, _ in failures]
             plans = await self.on_error.plan([sources[index] for index in failed])
             for index, spans in zip(failed, plans, strict=True):
-                results[index] = self._fallback(sources[index].text, units[index][0], spans)
+                results[index] = self._fallback(structures[index], units[index][0], spans)
         return apply_on_error(type(self), self.on_error, sources, failures, results)
 
-    def _semantic(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
-        """Return chunks that begin at the breaks that the vectors show."""
+    def _structure(self, text: str) -> Structure:
+        """Return the structure of a text, with its sentences."""
         structure = marked_structure(text)
-        measure = structure.fit(self.sizes).measure
+        structure.sentences = segmenter_cuts(self.segmenter, text)
+        return structure
+
+    def _semantic(
+        self, structure: Structure, units: list[Range], vectors: NDArray[np.float32]
+    ) -> list[Span]:
+        """Return chunks that begin at the breaks that the vectors show."""
+        measure = structure.measure(self.sizes)
         breaks = self._breaks(units, vectors, measure) if len(vectors) else []
         return self._pack(structure, units, [units[unit][0] for unit in breaks])
 
-    def _fallback(self, text: str, units: list[Range], spans: Sequence[Span]) -> list[Span]:
+    def _fallback(
+        self, structure: Structure, units: list[Range], spans: Sequence[Span]
+    ) -> list[Span]:
         """Return chunks that begin where those of the fallback chunker do."""
-        breaks = sorted({span.start for span in spans})
+        chunks = self._pack(structure, units, sorted({span.start for span in spans}))
         fallback = {"fallback": type(self.on_error).__name__}
-        chunks = self._pack(marked_structure(text), units, breaks)
         return [replace(span, metadata={**span.metadata, **fallback}) for span in chunks]
-
-    def _sentence_units(self, text: str, *, join_short: bool = True) -> list[Range]:
-        """Return the sentences of a text, and its fences, rows and items, as units."""
-        unbreakable = marked_structure(text).fit(self.sizes).unbreakable
-        return sentence_units(text, self.segmenter, unbreakable, join_short=join_short)
 
     def _pack(self, structure: Structure, units: list[Range], breaks: Sequence[int]) -> list[Span]:
         """Return chunks that begin at the breaks, cut by sentences, then words, if too big."""
-        starts = [start for start, _ in units]
-        return pack_units(structure, starts, breaks, self.segmenter, self.sizes)
+        return pack_units(structure, [start for start, _ in units], breaks, self.sizes)
 
     def _budget(self, first: int) -> int:
         """Maximum size of a chunk without its overlap; the chunk begins with the unit `first`."""

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.meaning.similarity import join_runs
-from rag_splitters.meaning.units import unit_texts
+from rag_splitters.meaning.units import sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure
-from rag_splitters.text.structure import Range
+from rag_splitters.text.structure import Range, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,9 +50,9 @@ class EmbeddingChunker(EmbeddingStrategy):
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
     """Minimum cosine similarity, from -1 to 1, to a chunk's mean for a sentence to join it."""
 
-    def _passages(self, text: str) -> Passages:
-        units = self._sentence_units(text)
-        return units, unit_texts(text, units) if len(units) > 1 else []
+    def _passages(self, structure: Structure) -> Passages:
+        units = sentence_units(structure, self.sizes)
+        return units, unit_texts(structure.text, units) if len(units) > 1 else []
 
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure

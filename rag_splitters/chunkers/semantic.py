@@ -12,9 +12,9 @@ from pydantic import Field
 from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
-from rag_splitters.meaning.units import unit_texts
+from rag_splitters.meaning.units import sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure, Sizes
-from rag_splitters.text.structure import Range
+from rag_splitters.text.structure import Range, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,12 +101,12 @@ class SemanticChunker(EmbeddingStrategy):
         sizes = super().sizes
         return sizes._replace(min_size=0) if self.like_langchain else sizes
 
-    def _passages(self, text: str) -> Passages:
-        units = self._sentence_units(text, join_short=not self.like_langchain)
+    def _passages(self, structure: Structure) -> Passages:
+        units = sentence_units(structure, self.sizes, join_short=not self.like_langchain)
         size = self.buffer_size
         if len(units) <= size + 1:  # then every group is the whole text
             return units, []
-        parts = unit_texts(text, units)
+        parts = unit_texts(structure.text, units)
         return units, [
             " ".join(parts[max(0, unit - size) : unit + size + 1]) for unit in range(len(parts))
         ]

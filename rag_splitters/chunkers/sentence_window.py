@@ -52,7 +52,7 @@ class SentenceWindowChunker(SizedChunker):
             [positions(cuts), unwrapped_lines(text), clauses(text), words(text)],
             unbreakable=lambda: _fences_and_rows(text),
             required=_without_leads(text, cuts),
-            sentences=None if self.segmenter == "rules" else cuts,
+            sentences=cuts,
         )
         spans = pack(structure, self.sizes)
         last, reach = len(spans) - 1, self.window_size

@@ -14,7 +14,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.topics import Segment, find_segments
 from rag_splitters.meaning.units import pack_units, unit_cuts
 from rag_splitters.span import Span
-from rag_splitters.text.segmenters import SegmenterField
+from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.unbreakable import marked_structure
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
@@ -67,8 +67,8 @@ class TopicChunker(MergingChunker):
 
     def spans(self, text: str) -> list[Span]:
         structure = marked_structure(text)
-        unbreakable = structure.fit(self.sizes).unbreakable
-        cuts = unit_cuts(text, self.segmenter, unbreakable)
+        structure.sentences = segmenter_cuts(self.segmenter, text)
+        cuts = unit_cuts(structure, self.sizes)
         starts = [0, *cuts]
         ends = [*cuts, len(text)]
         segments = find_segments(
@@ -78,7 +78,7 @@ class TopicChunker(MergingChunker):
             random_state=self.random_state,
         )
         boundaries = [starts[segment.first] for segment in segments]
-        spans = pack_units(structure, cuts, boundaries[1:], self.segmenter, self.sizes)
+        spans = pack_units(structure, cuts, boundaries[1:], self.sizes)
         return _with_topics(spans, boundaries, segments) if segments else spans
 
 

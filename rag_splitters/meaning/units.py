@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rag_splitters.parameters.fields import Function
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import positions, sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import own_cuts, segmenter_cuts
-from rag_splitters.text.sizing import LengthFunction, Sizes, sizer
-from rag_splitters.text.structure import Range, Structure, Unbreakable
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Range, Structure
 
 _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
 
@@ -21,40 +19,39 @@ def unit_texts(text: str, units: Iterable[Range]) -> list[str]:
     return [" ".join(text[start : min(end, start + _LONGEST)].split()) for start, end in units]
 
 
-def unit_cuts(text: str, segmenter: str | Function, unbreakable: Unbreakable) -> list[int]:
+def unit_cuts(structure: Structure, sizes: Sizes) -> list[int]:
     """Return where sentences begin, except inside what is unbreakable and after lead-ins.
 
     >>> text = "It is late. You need:\\n\\n- A pot. A big one."
-    >>> unit_cuts(text, "rules", Unbreakable([(23, 40)]))
+    >>> structure = Structure(text, unbreakable=lambda: [(23, 40)], sentences=[12, 23, 32])
+    >>> unit_cuts(structure, Sizes(100))
     [12]
     """
-    cuts = unbreakable.outside(segmenter_cuts(segmenter, text))
-    return [cut for cut in cuts if lead_start(text, 0, cut) == cut]
+    cuts = structure.fit(sizes).unbreakable.outside(structure.sentences or ())
+    return [cut for cut in cuts if lead_start(structure.text, 0, cut) == cut]
 
 
-def sentence_units(
-    text: str, segmenter: str | Function, unbreakable: Unbreakable, *, join_short: bool = True
-) -> list[Range]:
-    """Return the sentences of a text as units for vectors. An unbreakable range counts as one.
+def sentence_units(structure: Structure, sizes: Sizes, *, join_short: bool = True) -> list[Range]:
+    """Return the sentences of a structure as units for vectors. An unbreakable range is one unit.
 
     A unit of less than 40 characters ("Yes.", a heading, an item) says too little by itself: if it
     begins a line, it joins the next unit, else the previous one. A unit of more than 2,000 is cut
     between words, so that three units are within the limit of a model.
 
     Parameters:
-        text: the text.
-        segmenter: how to find sentences.
-        unbreakable: the ranges that are not cut.
+        structure: the structure of a text, with its sentences.
+        sizes: the sizes of chunks.
         join_short: whether short units join others; if not, each sentence is a unit.
 
     >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
-    >>> sentence_units(text, "rules", Unbreakable())
+    >>> sentence_units(Structure(text, sentences=[11, 52]), Sizes(100))
     [(0, 56)]
     """
+    text = structure.text
     units: list[Range] = []
     pending = -1
     previous = 0
-    for start, end in _sentences(text, unit_cuts(text, segmenter, unbreakable)):
+    for start, end in _sentences(text, unit_cuts(structure, sizes)):
         begin = start if pending < 0 else pending
         if _length(text, begin, end) >= _SHORTEST or not join_short:
             units.append((begin, end))
@@ -68,7 +65,7 @@ def sentence_units(
         previous = end
     if pending >= 0:
         units[-1:] = [(units[-1][0] if units else pending, previous)]
-    return parts_of(text, units, _LONGEST, "characters", unbreakable)
+    return parts_of(structure, units, sizes, Sizes(_LONGEST))
 
 
 def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
@@ -89,49 +86,37 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
 
 
 def pack_units(
-    structure: Structure,
-    starts: Sequence[int],
-    required: Sequence[int],
-    segmenter: str | Function,
-    sizes: Sizes,
+    structure: Structure, starts: Sequence[int], required: Sequence[int], sizes: Sizes
 ) -> list[Span]:
-    """Pack units into chunks, and cut a unit that is too big between words.
+    """Pack units, which begin at `starts`, and cut a unit that is too big between words.
 
-    Parameters:
-        structure: the structure of the text; its levels and required cuts are set.
-        starts: where units begin.
-        required: where chunks must begin.
-        segmenter: how to find the sentences of an overlap.
-        sizes: the sizes of chunks.
+    A chunk begins at each of the `required` cuts.
     """
     structure.levels = (positions(starts), words(structure.text))
     structure.required = required
-    if sizes.overlap:
-        structure.sentences = own_cuts(segmenter, structure.text)
     return pack(structure, sizes)
 
 
 def parts_of(
-    text: str,
+    structure: Structure,
     units: Iterable[Range],
-    size: int,
-    length_function: LengthFunction,
-    unbreakable: Unbreakable,
+    sizes: Sizes,
+    limit: Sizes,
 ) -> list[Range]:
-    """Cut units above `size` into parts of similar length, between sentences or else words.
+    """Cut units above the size of `limit` into similar parts, between sentences or else words.
 
     Units with an unbreakable range inside are not cut.
     """
-    measure = sizer(length_function)(text)
+    unbreakable, measure = structure.fit(sizes).unbreakable, limit.measure(structure.text)
+    size = limit.size
     parts: list[Range] = []
     for start, end in units:
         length = measure.length(start, end)
         if length <= size or unbreakable.is_in(start, end):
             parts.append((start, end))
             continue
-        part = text[start:end]
+        part = structure.text[start:end]
         even = min(size, length // -(-length // size) * 9 // 8 + 1)
-        structure = Structure(part, [sentences(part), words(part)])
-        spans = pack(structure, Sizes(even, 0, length_function))
+        spans = pack(Structure(part, [sentences(part), words(part)]), limit._replace(size=even))
         parts += [(start + span.start, start + span.end) for span in spans]
     return parts

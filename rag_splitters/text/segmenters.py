@@ -90,11 +90,6 @@ def _positions(answer: Any, segmenter: str | Segmenter) -> list[tuple[int, int]]
         ) from None
 
 
-def own_cuts(segmenter: str | Segmenter, text: str) -> list[int] | None:
-    """Like `segmenter_cuts`; None for our rules, which find sentences when needed."""
-    return None if segmenter == "rules" else segmenter_cuts(segmenter, text)
-
-
 @lru_cache(maxsize=8)
 def _load_segmenter(name: str) -> Segmenter:
     """Load the segmenter with this name, once per process."""

@@ -18,7 +18,7 @@ from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import Sizes
-from rag_splitters.text.structure import Unbreakable
+from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import marked_structure
 from tests.support.boundaries import CASES as BOUNDARIES
 from tests.support.boundaries import subjects
@@ -195,10 +195,12 @@ def test_sentence_units_are_sentences_worth_a_vector() -> None:
     first = "Head\n\nYes. This is a sentence of a good length, no doubt. No."
     second = "So is this one, which begins after a word that joins the one before."
     text = f"{first} {second}\n"
-    units = sentence_units(text, "rules", marked_structure(text).fit(Sizes(1000)).unbreakable)
+    structure = marked_structure(text)
+    structure.sentences = sentence_cuts(text)
+    units = sentence_units(structure, Sizes(1000))
     assert [text[start:end] for start, end in units] == [first, second]
     long = "word " * 1000
-    parts = sentence_units(long, "rules", Unbreakable())
+    parts = sentence_units(Structure(long), Sizes(1000))
     assert len(parts) == 3
     assert max(end - start for start, end in parts) <= 2000
 
