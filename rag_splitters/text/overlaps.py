@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from rag_splitters.text.boundaries import (
@@ -43,17 +44,23 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     >>> text[overlap(0, 23, 0) :]
     'It rained. '
     """
-    text = structure.text
+    text, cuts = structure.text, structure.sentences
     _, measure, unbreakable = structure.fit(sizes)
+    if cuts is None:
+        next_sentence = partial(first_sentence_start, text)
+    else:
+        visible = len(text) - len(text.lstrip())
+        next_sentence = partial(_next_visible, text, [visible, *cuts])
     kinds = [
-        sentence_starts(text, structure.sentences),
-        line_starts(text),
-        clause_starts(text),
-        word_starts(text, measure, sizes.size),
+        _at_clusters(text, next_sentence),
+        lambda start, low, end: start if low <= start else -1,  # the whole chunk
+        _at_clusters(text, partial(next_line, text)),
+        _at_clusters(text, partial(next_clause, text)),
+        _word_starts(text, measure, sizes.size),
     ]
     if unbreakable:
         kinds = [_outside(kind, unbreakable.end_of) for kind in kinds]
-    return longest_overlap(measure, sizes.overlap, kinds)
+    return _longest_overlap(measure, sizes.overlap, kinds)
 
 
 def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
@@ -68,15 +75,11 @@ def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
     return first
 
 
-def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
-    """Return the longest overlap of at most `size` units, preferably of the first kinds.
+def _longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
+    """Return the longest overlap of at most `size` units that begins at a place of the first kind.
 
-    Parameters:
-        measure: the text's measure.
-        size: maximum size of an overlap.
-        kinds: the places at which it may begin; the first kind with a place that fits is used.
+    If none of these fits, it begins at one of the second kind, and so on.
     """
-
     earliest, is_monotone = measure.earliest, measure.is_monotone
     reach = size if is_monotone else size + _SURPLUS
 
@@ -95,82 +98,33 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
     return next_start
 
 
-def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
-    """Return the beginnings of sentences, by our own rules or from sorted offsets."""
-    if cuts is not None:
-        visible = len(text) - len(text.lstrip())
-        is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
-        return _sentences_at(text, [visible, *cuts] if is_whole else cuts)
+def _next_visible(text: str, cuts: Sequence[int], low: int, end: int) -> int:
+    """Return the first visible character from `low` to before `end` that follows a cut, or -1."""
+    index = bisect_left(cuts, low)
+    for cut in cuts[max(0, index - 1) : index + 1]:
+        if low <= (place := skip_space(text, cut)) < end:
+            return place
+    return -1
+
+
+def _at_clusters(text: str, find: Callable[[int, int], int]) -> Starts:
+    """Return the places that `find` finds, without those inside a grapheme cluster."""
 
     def first(start: int, low: int, end: int) -> int:
-        place = first_sentence_start(text, low, end)
+        place = find(low, end)
         if place <= 0 or (text[place] < "\u0300" and text[place - 1] < "\u0300"):
             return place  # the usual case, in which a visible character begins a cluster
         while place >= 0 and boundary_before(text, place) != place:
-            place = first_sentence_start(text, place + 1, end)
+            place = find(place + 1, end)
         return place
 
     return first
 
 
-def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
-    """Return the first visible character at or after each cut."""
+def _word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
+    """Return the beginnings of words, and all places inside a last word too big for a chunk."""
 
     def first(start: int, low: int, end: int) -> int:
-        index = bisect_left(cuts, low)
-        for cut in cuts[max(0, index - 1) : index + 1]:
-            if low <= (place := skip_space(text, cut)) < end:
-                return place
-        return -1
-
-    return first
-
-
-def line_starts(text: str) -> Starts:
-    """Return the beginnings of lines; see `next_line`.
-
-    A chunk that fits into the overlap is repeated as a whole.
-
-    >>> text = "x = 1, 2\\ny = 3, 4"
-    >>> text[line_starts(text)(0, 4, len(text)) :]
-    'y = 3, 4'
-    """
-    return _starts_at(text, next_line)
-
-
-def clause_starts(text: str) -> Starts:
-    """Return the beginnings of clauses; see `next_clause`.
-
-    >>> text = "It was cold there, and it rained"
-    >>> text[clause_starts(text)(0, 9, len(text)) :]
-    'and it rained'
-    """
-    return _starts_at(text, next_clause)
-
-
-def _starts_at(text: str, find: Callable[[str, int, int], int]) -> Starts:
-    """Return the places that a function finds, and the beginning of a chunk."""
-
-    def first(start: int, low: int, end: int) -> int:
-        if low <= start < end:
-            return start
-        place = find(text, low, end)
-        while place >= 0 and boundary_before(text, place) != place:
-            place = find(text, place + 1, end)
-        return place
-
-    return first
-
-
-def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
-    """Return the beginnings of words, and all places inside a last word too big for a chunk.
-
-    A chunk that fits into the overlap is repeated as a whole.
-    """
-
-    def first(start: int, low: int, end: int) -> int:
-        if low <= start:
-            return start
         word = next_word(text, low, end)
         if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
             return word
@@ -204,7 +158,7 @@ def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) ->
             place = visible
         return place if place < end else -1
 
-    return longest_overlap(measure, size, [first])
+    return _longest_overlap(measure, size, [first])
 
 
 def counted_overlap(

@@ -14,13 +14,14 @@ from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import _cluster_ends, _Context
+from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_behind_mark, with_line_feeds
-from rag_splitters.text.overlaps import clause_starts, line_starts
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
+from rag_splitters.text.wrapping import next_clause, next_line
 
 __all__ = ["check_chunker"]
 
@@ -155,13 +156,19 @@ def _overlap_starts(
 
 
 def _lines_and_clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the beginnings of lines in a chunk, then those of clauses, and of the chunk itself."""
-    for first in (line_starts(text), clause_starts(text)):
-        start = first(span.start, span.start, span.end)
+    """Return the beginning of a chunk, then those of its lines, and those of its clauses."""
+
+    def is_free(start: int) -> bool:
+        is_inside = any(low < start < high for low, high in whole)
+        return boundary_before(text, start) == start and not is_inside
+
+    starts = [span.start]
+    for find in (next_line, next_clause):
+        start = find(text, span.start, span.end)
         while start >= 0:
-            if not any(low < start < high for low, high in whole):
-                yield start
-            start = first(span.start, start + 1, span.end)
+            starts.append(start)
+            start = find(text, start + 1, span.end)
+    return filter(is_free, starts)
 
 
 def _begins_with_lead(text: str, new: int, stop: int, end: int) -> bool:
