@@ -10,7 +10,7 @@ from rag_splitters.contract.line_breaks import view_with_line_feeds
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import chunk_id
 from rag_splitters.span import Chunk, Source, Span
-from rag_splitters.text.origin import add_places, line_breaks, line_numbers
+from rag_splitters.text.origin import add_places, line_breaks, line_range
 from rag_splitters.text.wrapping import window_start
 
 STREAMING = ("fixed_size", "recursive", "separator", "sliding_window", "token")
@@ -66,7 +66,7 @@ def stream_chunks(chunker: Any, handle: Handle, id: str, block_size: int) -> Ite
                 "a chunk or an overlap is too big with carriage returns as line breaks: open the "
                 "file with newline=None, so that they are read as line feeds"
             )
-        for span in add_places(spans, text, line_numbers(text, line)):
+        for span in add_places(spans, text, line_range(text, line)):
             content, start, end = span.text_of(text), span.start + offset, span.end + offset
             metadata = {**span.to_metadata(), "chunk_index": index}
             yield Chunk(content, start, end, metadata, chunk_id(id, start, end, content))

@@ -9,7 +9,7 @@ from typing import IO
 
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.span import Source
-from rag_splitters.text.origin import line_breaks, line_numbers, write_origin
+from rag_splitters.text.origin import line_breaks, line_range, write_origin
 
 HUGE = 50_000_000
 """Files with more bytes are read in parts, if they consist of lines."""
@@ -48,7 +48,7 @@ def read_parts(path: Path) -> Iterator[Source]:
                 last -= part.endswith(("\n", "\r"))
                 text = header + part
                 rows = [(0, start, start)] * bool(header) + [(len(header), start, end)]
-                numbers = line_numbers(text, line - len(line_breaks(header)))
+                numbers = line_range(text, line - len(line_breaks(header)))
                 metadata = {"source": name, **numbers, **write_origin(text, {"file": rows})}
                 yield Source(text, metadata, f"{name}#L{line}-L{last}")
                 header = _header(part) if is_table and start == 0 else header

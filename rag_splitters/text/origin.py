@@ -142,11 +142,7 @@ def places_of(metadata: Mapping[str, Any], text: str, start: int, end: int) -> d
     >>> places_of(metadata, "Hello. Bye.", 7, 11)
     {'start_time': 4.0, 'end_time': 5.0}
     """
-    places: dict[str, float] = {}
-    for name, table in _tables_in(metadata, text).items():
-        if start < end and (bounds := table.bounds(start, end)):
-            places.update(zip(_KEYS[name], bounds, strict=True))
-    return places
+    return add_places([Span(start, end)], text, metadata)[0].to_metadata()
 
 
 def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]:
@@ -164,12 +160,12 @@ def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]
     return places
 
 
-def line_range(text: str) -> dict[str, int]:
+def line_range(text: str, first: int = 1) -> dict[str, int]:
     """Return metadata with the first and last line of a text, so that its chunks get theirs.
 
-    Lines are counted from 1. Files that this package reads as they are, such as code, have this
-    metadata already. Chunks get no lines if the two numbers do not agree with the line breaks in
-    the text.
+    Lines are counted from `first`. Files that this package reads as they are, such as code, have
+    this metadata already. Chunks get no lines if the two numbers do not agree with the line breaks
+    in the text.
 
     >>> metadata = line_range("one\\ntwo\\nthree")
     >>> metadata
@@ -177,11 +173,6 @@ def line_range(text: str) -> dict[str, int]:
     >>> add_places([Span(4, 7)], "one\\ntwo\\nthree", metadata)[0].to_metadata()
     {'line_start': 2, 'line_end': 2}
     """
-    return line_numbers(text, 1)
-
-
-def line_numbers(text: str, first: int) -> dict[str, int]:
-    """Return metadata with the lines of a text whose first line has this number."""
     return {"line_start": first, "line_end": first + len(line_breaks(text))}
 
 
