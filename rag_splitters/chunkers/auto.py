@@ -113,11 +113,9 @@ class AutoChunker(MergingChunker):
                     raise InputError(f"rules[{pattern!r}]: {error}") from None
 
     def fits(self, content: str) -> bool:
-        return super().fits(content) or any(each.fits(content) for each in self._chunkers_in_rules)
-
-    @property
-    def _chunkers_in_rules(self) -> list[Chunker]:
-        return [rule for rule in self.rules.values() if not isinstance(rule, str)]
+        return super().fits(content) or any(
+            rule.fits(content) for rule in self.rules.values() if isinstance(rule, Chunker)
+        )
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         choices = [self._choice(source.text, source.metadata) for source in sources]

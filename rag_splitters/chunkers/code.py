@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -79,12 +78,11 @@ class CodeChunker(SizedChunker):
             head_end=partial(signature_end, signatures),
             part_end=syntax.end_around if syntax else None,
         )
-        spans = []
-        for span in pack(structure, self.sizes):
+        spans = pack(structure, self.sizes)
+        for span in spans:
             end = _before_closers(text, span.own, span.end)
             path = syntax.path(span.own, end) if syntax else []
-            own_details = {**details, "definitions": path} if path else details
-            spans.append(replace(span, metadata=own_details))
+            span.metadata = {**details, "definitions": path} if path else details
         return spans
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-)
+from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import RecursiveChunker
@@ -18,7 +15,6 @@ from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.meaning.situating import (
     Situations,
-    anchor_of,
     heading_contexts,
     room_for_context,
     shorten,
@@ -27,7 +23,7 @@ from rag_splitters.models import Llm, ModelError
 from rag_splitters.models.asking import check_whole
 from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, describe_model
-from rag_splitters.models.failures import apply_on_error
+from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
 
@@ -123,27 +119,29 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         resized = self.resized()
         inner = await resized.chunker.plan(resized._with_room(sources))
+        failures: list[Failure] = []
+        contexts: Iterator[str | ModelError]
         if self.llm is None:
-            return [
-                [
-                    resized._with_context(source, span, context)
-                    for span, context in zip(
-                        spans, heading_contexts(source.text, source.metadata, spans), strict=True
-                    )
-                ]
-                for source, spans in zip(sources, inner, strict=True)
-            ]
-        situations = self._situations(sources, inner)
-        await self._find_contexts(situations)
-        places = iter(situations.places)
+            pairs = zip(sources, inner, strict=True)
+            paths = (heading_contexts(each.text, each.metadata, spans) for each, spans in pairs)
+            contexts = chain.from_iterable(paths)
+        else:
+            situations = Situations(
+                sources,
+                inner,
+                template=self.prompt,
+                size=self.document_window,
+                model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
+                by_window=self.cache_by == "window",
+            )
+            await self._find_contexts(situations)
+            failures = situations.failures()
+            contexts = (situations.contexts[place.key] for place in situations.places)
         results = [
-            [
-                resized._with_context(source, span, situations.contexts[next(places).key])
-                for span in spans
-            ]
+            [resized._with_context(source, span, next(contexts)) for span in spans]
             for source, spans in zip(sources, inner, strict=True)
         ]
-        return apply_on_error(type(self), self.on_error, sources, situations.failures(), results)
+        return apply_on_error(type(self), self.on_error, sources, failures, results)
 
     async def _find_contexts(self, situations: Situations) -> None:
         """Get the contexts from the cache, and from the model those that are not there."""
@@ -174,18 +172,6 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     def _room_after(self, prefix: str) -> str:
         """Return a placeholder for a context between a prefix and a chunk."""
         return room_for_context(lambda words: self.chunker.fits(prefix + words))
-
-    def _situations(self, sources: Sequence[Source], inner: Sequence[Sequence[Span]]) -> Situations:
-        is_anchored = self.cache_by == "chunk"
-        anchors = [anchor_of(s.text, s.metadata) if is_anchored else None for s in sources]
-        return Situations(
-            sources,
-            inner,
-            anchors,
-            template=self.prompt,
-            size=self.document_window,
-            model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
-        )
 
     def _with_context(self, source: Source, span: Span, context: str | ModelError) -> Span:
         """Put its context before a chunk."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -87,18 +86,16 @@ class EntityChunker(MergingChunker):
         levels = (positions(_boundaries(rows, cuts, 1)), positions(cuts), words(text))
         structure.levels = [fitting.guard(level) for level in levels]
         spans = pack(structure, self.sizes)
-        return [_with_entities(text, span, mentions) for span in spans]
-
-
-def _with_entities(text: str, span: Span, mentions: Sequence[Mention]) -> Span:
-    first = bisect_left(mentions, (span.start,))
-    last = bisect_left(mentions, (span.end,))
-    entities = [
-        {"text": text[m.start : m.end], "label": m.label, "start": m.start, "end": m.end}
-        for m in mentions[first:last]
-        if m.end <= span.end
-    ]
-    return replace(span, metadata={"entities": entities}) if entities else span
+        for span in spans:
+            first, last = (bisect_left(mentions, (edge,)) for edge in (span.start, span.end))
+            entities = [
+                {"text": text[m.start : m.end], "label": m.label, "start": m.start, "end": m.end}
+                for m in mentions[first:last]
+                if m.end <= span.end
+            ]
+            if entities:
+                span.metadata = {"entities": entities}
+        return spans
 
 
 # Chains of mentions

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import field_validator
-
 from rag_splitters.chunkers.paragraph import ParagraphChunker
-from rag_splitters.chunkers.parts import plan_parts, spans_as_parts
+from rag_splitters.chunkers.parts import Part, plan_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import NestedMany
 from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
+from rag_splitters.text.excerpt import Excerpt
 
 
 class HybridChunker(CompositeChunker):
@@ -41,12 +40,10 @@ class HybridChunker(CompositeChunker):
     stages: NestedMany = (ParagraphChunker(), SentenceChunker())
     """The chunkers, in the order in which they cut."""
 
-    @field_validator("stages")
-    @classmethod
-    def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
-        if not value:
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if not self.stages:
             raise InputError("stages must hold at least one chunker")
-        return value
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         first, *others = self.resized().stages
@@ -54,7 +51,7 @@ class HybridChunker(CompositeChunker):
         results = await first.plan(bare if others else sources)
         for stage in others:
             pairs = zip(sources, results, strict=True)
-            parts = [spans_as_parts(stage, source.text, spans) for source, spans in pairs]
+            parts = [[_part(stage, source.text, span) for span in spans] for source, spans in pairs]
             results = await plan_parts(sources if stage is others[-1] else bare, parts)
         return results
 
@@ -63,3 +60,13 @@ class HybridChunker(CompositeChunker):
 
     def has_room_after(self, prefix: str) -> bool:
         return self.resized().stages[-1].has_room_after(prefix)
+
+
+def _part(stage: Chunker, text: str, span: Span) -> Part:
+    """Return a chunk as a part for the next stage.
+
+    The pieces of a rewritten chunk get the position of the whole chunk, because nothing says where
+    in it they come from.
+    """
+    rewritten = [] if span.content is None else [(span.start, span.end, span.content)]
+    return Part(stage, Excerpt.of(text, span.start, span.end, rewritten), span)

@@ -68,7 +68,9 @@ class JsonChunker(MergingChunker):
             members = read_members(text)
         except UnreadableError as error:
             spans = pack(recursive_structure(text), self.sizes)
-            return [replace(span, metadata={"fallback": str(error)}) for span in spans]
+            for span in spans:
+                span.metadata = {"fallback": str(error)}
+            return spans
         spans = self._pack(text, members)
         if not self.with_path:
             return spans
@@ -83,10 +85,10 @@ class JsonChunker(MergingChunker):
         structure = Structure(text, _levels(text, members), keep_with_next=None)
         measure, size = structure.fit(sizes).measure, self.chunk_size
         structure.required = members.breaks(lambda start, end: measure.fits(start, end, size))
-        return [
-            replace(span, metadata={"json_path": members.path(span.own, span.end)})
-            for span in pack(structure, sizes)
-        ]
+        spans = pack(structure, sizes)
+        for span in spans:
+            span.metadata = {"json_path": members.path(span.own, span.end)}
+        return spans
 
     def _prefix(self, span: Span, rest: str | None = None) -> str:
         """Return a chunk's path and a blank line, without first steps if there is no room for them.

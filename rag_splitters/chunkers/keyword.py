@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_structure
@@ -67,7 +66,11 @@ class KeywordChunker(SizedChunker):
             marks.setdefault(start, keyword)
         starts = sorted(marks)
         spans = pack(recursive_structure(text, starts), self.sizes)
-        return [self._with_keyword(span, starts, marks) for span in spans]
+        for span in spans:
+            section = bisect_right(starts, span.end - 1) - 1  # in which the span ends
+            if section >= 0:
+                span.metadata = {"keyword": marks[starts[section]]}
+        return spans
 
     def _marks(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield the start and the keyword of every line at which a section begins."""
@@ -82,14 +85,6 @@ class KeywordChunker(SizedChunker):
                 _whole_lines(text, pattern) if self.whole_line else _lines(text, pattern)
             ):
                 yield start, keyword or match.group().strip()
-
-    @staticmethod
-    def _with_keyword(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
-        """Add the keyword of the section in which the span ends."""
-        section = bisect_right(starts, span.end - 1) - 1
-        if section < 0:
-            return span
-        return replace(span, metadata={"keyword": marks[starts[section]]})
 
 
 def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:

@@ -69,24 +69,3 @@ def in_order(spans: list[Span]) -> list[Span]:
         if span.parent is not None:
             span.parent = places[span.parent]
     return [spans[index] for index in order]
-
-
-def spans_as_parts(chunker: Chunker, text: str, spans: Sequence[Span]) -> Parts:
-    """Make the chunks of one strategy parts for the next one.
-
-    The pieces of a rewritten chunk get the position of the whole chunk, because nothing says where
-    in it they come from.
-    """
-    return [
-        Part(
-            chunker,
-            Excerpt.of(
-                text,
-                span.start,
-                span.end,
-                [(span.start, span.end, span.content)] if span.content is not None else (),
-            ),
-            span,
-        )
-        for span in spans
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -119,8 +119,7 @@ class SemanticChunker(EmbeddingStrategy):
         breaks = with_least_size(self._candidates(distances), units, measure, self.min_size)
         edges = [0, *breaks, len(units)]
         budget = max(1, self.chunk_size - self.overlap)
-        divide = _divider(units, distances, measure, budget, self.min_size)
-        cuts = (cut for i, j in pairwise(edges) for cut in divide(i, j))
+        cuts = _cuts_inside(edges, units, distances, measure, budget, self.min_size)
         return sorted({*breaks, *cuts})
 
     def _candidates(self, distances: NDArray[np.float64]) -> list[int]:
@@ -163,17 +162,17 @@ def _in_turn(
     return breaks[1:]
 
 
-def _divider(
+def _cuts_inside(
+    edges: Sequence[int],
     units: list[Range],
     distances: NDArray[np.float64],
     measure: Measure,
     budget: int,
     least: int,
-) -> Callable[[int, int], Iterable[int]]:
-    """Return a function that cuts the units i to j into at most `budget`, at great distances."""
+) -> Iterator[int]:
+    """Yield cuts at great distances between these edges, so that at most `budget` is uncut."""
     ends = [end for _, end in units]
-
-    def divide(i: int, j: int) -> Iterable[int]:
+    for i, j in pairwise(edges):
         while i < j and not measure.fits(units[i][0], ends[j - 1], budget):
             full = bisect_right(ends, measure.furthest(units[i][0], budget), i, j)
             if full <= i + 1:  # one unit fills the chunk
@@ -184,8 +183,5 @@ def _divider(
             rest = bisect_right(ends, measure.earliest(ends[j - 1], least), i, j)
             high = max(min(full, rest), i + 1)
             low = min(i + (full - i + 1) // 2, high)
-            place = high - int(distances[low - 1 : high][::-1].argmax())  # the last of equals
-            yield place
-            i = place
-
-    return divide
+            i = high - int(distances[low - 1 : high][::-1].argmax())  # the last of equals
+            yield i

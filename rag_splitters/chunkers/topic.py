@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
@@ -79,20 +78,19 @@ class TopicChunker(MergingChunker):
         )
         boundaries = [starts[segment.first] for segment in segments]
         spans = pack_units(structure, cuts, boundaries[1:], self.sizes)
-        return _with_topics(spans, boundaries, segments) if segments else spans
+        if segments:
+            _add_topics(spans, boundaries, segments)
+        return spans
 
 
-def _with_topics(
+def _add_topics(
     spans: Sequence[Span], boundaries: Sequence[int], segments: Sequence[Segment]
-) -> list[Span]:
+) -> None:
     """Add to each span the topic that most of its new text belongs to."""
-    results = []
     for span in spans:
         start = span.own
         first, last = bisect_right(boundaries, start) - 1, bisect_right(boundaries, span.end - 1)
         edges = [start, *boundaries[first + 1 : last], span.end]
         shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
-        metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
-        results.append(replace(span, metadata=metadata))
-    return results
+        span.metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}

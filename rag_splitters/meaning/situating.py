@@ -81,11 +81,6 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
     return min(start, span.start), max(end, span.end)
 
 
-def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return what identifies a document after an edit: its title or first heading, and source."""
-    return f"{title_of(text, metadata)}\n{metadata.get('source', '')}"
-
-
 def room_for_context(fits: Fits) -> str:
     """Return a placeholder for a context: the words that fit in a third of a chunk, at most 100."""
     counts = range(1, _MOST_WORDS + 1)
@@ -145,29 +140,29 @@ class Situations:
     Parameters:
         sources: the documents.
         results: the chunks of each.
-        anchors: what identifies each document in the keys; None: the text of a chunk's window.
         template: the prompt, with {document}, {chunk} and perhaps {headings}.
         size: number of characters of the document to show; None: all.
         model: the model's name, which is part of the keys.
+        by_window: whether the text of a chunk's window and the headings are part of its key; if
+            not, the document's title or first heading and its source, which an edit leaves alone.
     """
 
     def __init__(
         self,
         sources: Sequence[Source],
         results: Sequence[Sequence[Span]],
-        anchors: Sequence[str | None],
         *,
         template: str,
         size: int | None,
         model: str,
+        by_window: bool,
     ) -> None:
         self._template, self._size, self._model = template, size, model
+        self._by_window = by_window
         self.places = [
             place
-            for index, (source, spans, anchor) in enumerate(
-                zip(sources, results, anchors, strict=True)
-            )
-            for place in self._places(index, source, spans, anchor)
+            for index, (source, spans) in enumerate(zip(sources, results, strict=True))
+            for place in self._places(index, source, spans)
         ]
         self._first = {place.key: place for place in reversed(self.places)}
         self.keys = list(dict.fromkeys(place.key for place in self.places))
@@ -175,19 +170,22 @@ class Situations:
         self._fatal: ModelError | None = None
 
     def _places(
-        self, index: int, source: Source, spans: Sequence[Span], anchor: str | None
+        self, index: int, source: Source, spans: Sequence[Span]
     ) -> Iterator[ChunkToSituate]:
-        text = source.text
+        text, by_window = source.text, self._by_window
+        anchor = ""
+        if not by_window:
+            anchor = f"{title_of(text, source.metadata)}\n{source.metadata.get('source', '')}"
         window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
         paths = heading_contexts(text, source.metadata, spans)
         for number, (span, path) in enumerate(zip(spans, paths, strict=True)):
             window = window_around(text, span, self._size)
             if window not in window_keys:
-                identity = text[slice(*window)] if anchor is None else anchor
+                identity = text[slice(*window)] if by_window else anchor
                 window_keys[window] = stable_uuid(
-                    self._model, self._template, str(anchor is None), identity
+                    self._model, self._template, str(by_window), identity
                 )
-            parts = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
+            parts = (path, span.text_of(text)) if by_window else (span.text_of(text),)
             key = stable_uuid(window_keys[window], *parts)
             yield ChunkToSituate(index, source, number, span, window, path, key)
 
