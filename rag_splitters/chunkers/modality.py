@@ -24,12 +24,7 @@ from rag_splitters.structure.images import Image, definitions, find_images
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.text_tables import find_tables
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space
-from rag_splitters.text.excerpt import (
-    Excerpt,
-    Replacement,
-    data_in,
-    without_data,
-)
+from rag_splitters.text.excerpt import Excerpt, Replacement, data_in, without_data
 
 Handling: TypeAlias = Nested | Literal["keep", "drop"]
 """A field that says how to handle a modality: a chunker, "keep" or "drop"."""
@@ -84,7 +79,7 @@ class _Source:
         """
         data = data_in(self.text, start, end, least)
         if self._page is None:
-            return Excerpt.of(self.text, start, end, _outermost([*replacements, *data]))
+            return Excerpt.of(self.text, start, end, [*replacements, *data])
         page = _without_data(self._page, start, end, data) if data else self._page
         return strip_tags(page, clipped(self.text, self.blocks, start, end)).excerpt
 
@@ -289,12 +284,3 @@ def _markup(image: Image) -> list[Replacement]:
     if image.alt_start == image.alt_end:
         return [(image.start, image.end, "")]
     return [(image.start, image.alt_start, ""), (image.alt_end, image.end, "")]
-
-
-def _outermost(replacements: Sequence[Replacement]) -> Iterator[Replacement]:
-    """Yield the replacements in order, without those inside others."""
-    position = 0
-    for replacement in sorted(replacements):
-        if replacement[0] >= position:
-            yield replacement
-            position = replacement[1]

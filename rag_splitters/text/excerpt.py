@@ -42,12 +42,13 @@ class Excerpt:
 
     @staticmethod
     def of(source: str, start: int, end: int, replacements: Iterable[Replacement] = ()) -> Excerpt:
-        """Make an excerpt from `start` to `end`, with these replacements, which are sorted."""
+        """Make an excerpt from `start` to `end`, with the replacements that do not overlap."""
         writer, position = ExcerptWriter(source), start
-        for low, high, new in (*replacements, (end, end, "")):
-            writer.copy(position, low)
-            writer.add(new, low, high)
-            position = high
+        for low, high, new in (*sorted(replacements), (end, end, "")):
+            if low >= position:
+                writer.copy(position, low)
+                writer.add(new, low, high)
+                position = high
         return writer.excerpt()
 
     def start(self, offset: int) -> int:
