@@ -150,11 +150,7 @@ def models_in(chunker: Chunker) -> set[str]:
 
 
 def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> dict[str, Any]:
-    """Return the parameters that differ from their defaults.
-
-    Parameters:
-        chunker: the chunker.
-        kind: the front end whose defaults to compare with; None: the chunker's own class.
+    """Return the parameters that differ from the defaults of a front end, or of its own class.
 
     >>> changed_parameters(build_chunker("recursive", {"chunk_size": 1000, "chunk_overlap": 20}))
     {'chunk_overlap': 20}

@@ -44,14 +44,7 @@ class _Region(NamedTuple):
 
 
 class _Source:
-    """A text, with the information that all of its parts need.
-
-    Parameters:
-        text: the text.
-        text_format: its format.
-        blocks: its blocks.
-        page: its elements, if it is HTML.
-    """
+    """A text, with the information that all of its parts need."""
 
     def __init__(
         self, text: str, text_format: TextFormat, blocks: Sequence[Block], page: Tree | None

@@ -14,13 +14,7 @@ from rag_splitters.text.excerpt import Excerpt
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text that another chunker cuts.
-
-    Parameters:
-        chunker: the chunker.
-        excerpt: the part's text, with positions.
-        span: the part as a span of the whole text; its chunks inherit the span's properties.
-    """
+    """A part of a text that another chunker cuts; its chunks inherit the properties of its span."""
 
     chunker: Chunker
     excerpt: Excerpt
@@ -32,12 +26,7 @@ Parts: TypeAlias = "list[Span | Part]"
 
 
 async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[list[Span]]:
-    """Let the chunkers of the parts cut them, and return all chunks of each source.
-
-    Parameters:
-        sources: the texts.
-        parts: the parts of each of them.
-    """
+    """Let the chunkers of the parts cut them, and return all chunks of each source."""
     inner: list[tuple[Chunker, Source]] = []
     for source, own in zip(sources, parts, strict=True):
         for part in own:

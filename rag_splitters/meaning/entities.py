@@ -41,10 +41,7 @@ def find_mentions(
     Mentions do not overlap (the longer one is kept) and have no white space at their edges. A
     recogniser with a maximum length gets each text in windows, those of all texts together.
 
-    Parameters:
-        ner: a recogniser, see `Recogniser`.
-        sources: the texts.
-        labels: the labels to look for; empty: all.
+    Without `labels`, mentions with any label are returned.
 
     Raises ValueError, which names the document, if the recogniser fails on it or reports a mention
     outside of it, and ImportError if spaCy or the pipeline with this name is not installed.

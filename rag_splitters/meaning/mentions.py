@@ -64,13 +64,9 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
-    """Return windows of whole sentences; each repeats up to 200 characters of the previous one.
+    """Return windows of at most `size` characters; each repeats up to 200 of the previous one.
 
-    A sentence that is longer than a window is cut between words.
-
-    Parameters:
-        text: the text.
-        size: maximum size of a window in characters.
+    They hold whole sentences. One that is longer than a window is cut between words.
 
     >>> mention_windows("One. Two. Three.", 11)
     [(0, 9), (5, 16)]

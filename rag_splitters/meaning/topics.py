@@ -25,13 +25,7 @@ _LDA_REACH = 2  # neighbours on each side that LDA reads together with a sentenc
 
 
 class Segment(NamedTuple):
-    """Neighbouring sentences of one topic.
-
-    Parameters:
-        first: number of its first sentence.
-        topic: number of the topic.
-        terms: the strongest terms of the topic.
-    """
+    """Neighbouring sentences of a topic: the first of them, the topic, and its strongest terms."""
 
     first: int
     topic: int
@@ -44,13 +38,8 @@ def find_segments(
     """Find the segments of a text; none if it has fewer than three sentences or no words.
 
     The terms are those of `rag_splitters.text.terms`. Topics are numbered in the order in which
-    they appear. Time grows linearly with the number of sentences.
-
-    Parameters:
-        sentences: the sentences of the text.
-        model: "nmf" or "lda".
-        n_topics: number of topics; None: a third of the number of sentences, from 2 to 10.
-        random_state: the seed of the topic model.
+    they appear; if `n_topics` is None, their number is a third of that of the sentences, from 2 to
+    10. Time grows linearly with the number of sentences.
 
     Raises ImportError if scikit-learn is not installed.
 

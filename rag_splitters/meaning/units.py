@@ -36,12 +36,8 @@ def sentence_units(structure: Structure, sizes: Sizes, *, join_short: bool = Tru
 
     A unit of less than 40 characters ("Yes.", a heading, an item) says too little by itself: if it
     begins a line, it joins the next unit, else the previous one. A unit of more than 2,000 is cut
-    between words, so that three units are within the limit of a model.
-
-    Parameters:
-        structure: the structure of a text, with its sentences.
-        sizes: the sizes of chunks.
-        join_short: whether short units join others; if not, each sentence is a unit.
+    between words, so that three units are within the limit of a model. Without `join_short`, each
+    sentence is a unit.
 
     >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
     >>> sentence_units(Structure(text, sentences=[11, 52]), Sizes(100))

@@ -78,11 +78,7 @@ def sentence_prompts(
 ) -> list[Prompt]:
     """Return a prompt for each part of a text, with its sentences and the headings above them.
 
-    Parameters:
-        template: the prompt, with {sentences} and perhaps {headings}.
-        source: the text.
-        parts: the sentences of each part.
-        others: what to fill in for the other placeholders of each part.
+    `others` is what to fill in for the other placeholders of each part.
     """
     spans = [Span(sentences[0][0], sentences[-1][1]) for sentences in parts]
     headings = heading_contexts(source.text, source.metadata, spans)

@@ -61,12 +61,7 @@ class Piece(NamedTuple):
 
 
 class Chunks(list[Chunk]):
-    """The chunks of a text: a list, which a notebook displays as coloured text.
-
-    Parameters:
-        chunks: the chunks.
-        text: the text that they were cut from.
-    """
+    """The chunks of a text: a list, which a notebook displays as coloured text."""
 
     def __init__(self, chunks: Iterable[Chunk] = (), text: str = "") -> None:
         super().__init__(chunks)

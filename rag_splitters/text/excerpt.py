@@ -173,14 +173,7 @@ class ExcerptWriter:
 
 
 def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:
-    """Return replacements that remove the data of the data URIs in a part of a text.
-
-    Parameters:
-        text: the text.
-        start: the start of the part.
-        end: its end.
-        least: minimum length, in characters, of data to remove.
-    """
+    """Return replacements that remove the data of data URIs, from `least` characters on."""
     if not _BASE64.search(text, start, end):
         return []
     matches = _DATA.finditer(text, start, end)

@@ -72,12 +72,8 @@ _LONG_LINE = 100  # characters: longer lines that end with such a mark are not l
 def lead_start(text: str, low: int, cut: int) -> int:
     """Return the start of the lines before `cut` that belong to what follows it, or `cut`.
 
-    So do the ends of blocks, such as "}", if nothing else precedes them from `low` on.
-
-    Parameters:
-        text: the text.
-        low: the offset before which not to look.
-        cut: an offset at which the text might be cut.
+    So do the ends of blocks, such as "}", if nothing else precedes them from `low` on. Nothing
+    before `low` is read.
 
     >>> lead_start("It ends.\\n\\n# Tea\\n\\nPour it.", 0, 17)
     10

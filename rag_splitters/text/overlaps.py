@@ -166,12 +166,7 @@ def counted_overlap(
 ) -> Overlap:
     """Return an overlap of `count` whole sentences, or fewer to leave room for the next one.
 
-    Parameters:
-        text: the text.
-        cuts: the offsets at which its sentences begin, except the first.
-        measure: its measure.
-        size: maximum chunk size.
-        count: maximum number of sentences.
+    `cuts` are the offsets at which sentences begin, except the first; `size` is the chunk size.
     """
     starts = [skip_space(text, 0), *cuts]
 

@@ -37,12 +37,7 @@ def page_breaks(text: str, pattern: str) -> list[int]:
 
 
 def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list[Span]:
-    """Add to spans the pages on which they begin and end.
-
-    Parameters:
-        spans: the spans.
-        breaks: the offsets at which pages begin, ascending.
-        first: the number of the first page.
+    """Add to spans the pages on which they begin and end; `breaks` is sorted, see `page_breaks`.
 
     >>> with_pages([Span(0, 6)], [4], 1)[0].pages
     (1, 2)

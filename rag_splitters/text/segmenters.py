@@ -52,10 +52,6 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
 
     A sentence that begins inside a grapheme cluster is joined to the one before it.
 
-    Parameters:
-        segmenter: "rules", "punkt", "spacy:<model>", "regex:<between sentences>", or a function.
-        text: the text.
-
     Raises: ValueError if the segmenter's spans do not ascend or are outside the text; ImportError,
     with what to install, if a package or its data is missing.
 

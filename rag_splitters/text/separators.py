@@ -49,10 +49,7 @@ def separator_matches(
 ) -> Iterator[re.Match[str]]:
     """Yield the matches of any of the separators; of two at one place, that of the first one.
 
-    Parameters:
-        text: the text.
-        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
-        is_regex: whether they are regular expressions.
+    They are regular expressions, or literal texts, in which "\\n" stands for any line break.
     """
     patterns = [_pattern(separator, is_regex) for separator in separators]
     if len(patterns) == 1:
@@ -139,11 +136,8 @@ def pieces(
     one chunk, they are kept.
 
     Parameters:
-        text: the text.
         groups: separators of equal rank, the coarsest first.
         finer: where to cut a piece that is too big.
-        is_regex: whether the separators are regular expressions.
-        keep: where to keep separators.
         strip: whether white space at the edges of chunks is removed.
     """
     if not strip and keep != "end":

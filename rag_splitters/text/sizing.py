@@ -50,12 +50,7 @@ class Sizes(NamedTuple):
 
 
 def sizer(length_function: LengthFunction) -> Sizer:
-    """Return the sizer of a length function. Tokenizers are loaded once per process.
-
-    Parameters:
-        length_function: see `LengthFunction`.
-
-    Returns: a function from a text to its `Measure`.
+    """Return a function from a text to its `Measure`. Tokenizers are loaded once per process.
 
     Raises: ValueError for anything other than a length function, for an unknown tokenizer, and for
     an encoding whose file is not on this machine.

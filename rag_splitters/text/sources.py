@@ -90,11 +90,8 @@ def users_keys(metadata: Mapping[str, Any], ours: Iterable[str]) -> frozenset[st
     """Return the keys of a source's metadata that its chunks keep: ours give way to them.
 
     Not among them are `start_index`, which LangChain replaces, too, and the places that our readers
-    write, such as `page_start`: those of a chunk are more exact.
-
-    Parameters:
-        metadata: the metadata.
-        ours: the keys that we have added, if the source is itself one of our chunks.
+    write, such as `page_start`: those of a chunk are more exact. `ours` are the keys that we have
+    added, if the source is itself one of our chunks.
 
     >>> sorted(users_keys({"source": "a", "chunk_index": 7, "page_start": 3}, ()))
     ['chunk_index', 'source']
@@ -104,11 +101,6 @@ def users_keys(metadata: Mapping[str, Any], ours: Iterable[str]) -> frozenset[st
 
 def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
     """Return the offset in the original source of a chunk that will be cut again.
-
-    Parameters:
-        start: the chunk's own start in its source, or None.
-        end: the chunk's own end.
-        text: the chunk's text.
 
     Returns: (offset, None) if a position in the text, plus `offset`, is a position in the source;
     (start, end) if the chunk was rewritten, so that only its whole evidence has a position;
