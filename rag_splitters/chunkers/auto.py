@@ -141,9 +141,10 @@ class AutoChunker(MergingChunker):
         chunkers = {choice: self._chunker(choice) for choice in dict.fromkeys(choices)}
         chosen = [chunkers[choice] for choice in choices]
         plans = await plan_each(chosen, [source for source, _ in texts])
+        names = [chunker.strategy or type(chunker).__name__ for chunker in chosen]
         return [
             [replace(each, metadata={**each.metadata, "strategy": name}) for each in spans]
-            for name, spans in zip(map(_name_of, chosen), plans, strict=True)
+            for name, spans in zip(names, plans, strict=True)
         ]
 
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
@@ -177,7 +178,8 @@ class AutoChunker(MergingChunker):
 
     def _for_code(self, language: str | None) -> Chunker:
         record = language_record(language)
-        if record.grammar and not _is_installed(record.grammar.split()[0]):
+        needed = ("tree_sitter", *record.grammar.split()[:1])
+        if record.grammar and not all(map(find_spec, needed)):
             return self._build(RecursiveChunker, language=language if record.separators else None)
         return self._build(CodeChunker, language=language or "auto")
 
@@ -191,10 +193,6 @@ class AutoChunker(MergingChunker):
         names = (name for name in (*SIZES, "min_chunk_size") if name in kind.model_fields)
         sizes = {name: getattr(self, name) for name in names}
         return kind(**sizes, **parameters)
-
-
-def _name_of(chunker: Chunker) -> str:
-    return chunker.strategy or type(chunker).__name__
 
 
 def _readings(source: Source, choice: _Choice) -> list[Reading] | None:
@@ -245,8 +243,3 @@ def _matches(pattern: str, kind: str, metadata: Mapping[str, Any]) -> bool:
         if "/" in pattern and fnmatchcase(path, f"*/{pattern}"):
             return True
     return False
-
-
-def _is_installed(module: str) -> bool:
-    """Whether tree-sitter and the module of a grammar are installed."""
-    return all(find_spec(each) is not None for each in ("tree_sitter", module))

@@ -68,11 +68,25 @@ class TitledChunker(CompositeChunker):
         ]
 
     def _titles(self, source: Source) -> tuple[dict[tuple[str, ...], str], Outline]:
-        """Return the text to put before chunks, by path of headings, and the outline."""
+        """Return the text to put before chunks, by path of headings, and the outline.
+
+        It fills at most half of the room after the prefix of the source. A title that has to be
+        shortened leaves no room for headings, so a long one is measured only once.
+        """
         text, metadata = source.text, source.metadata
         outline = Outline.of(text, metadata=metadata) if self.include_headings else Outline("", [])
         title = title_of(text, metadata) or self.title or ""
-        return self._prefixes(title, outline.paths, source.prefix), outline
+
+        def fits(words: str) -> bool:
+            return self.chunker.fits(source.prefix + 2 * f"{words}\n\n")
+
+        short = shorten(title, fits)
+        prefixes: dict[tuple[str, ...], str] = {(): short}
+        for path in outline.paths:
+            below = " > ".join(heading for heading in path if heading != title)
+            whole = "\n".join(part for part in (title, below) if part)
+            prefixes[path] = shorten(whole, fits) if short == title else short
+        return {path: f"{each}\n\n" if each else "" for path, each in prefixes.items()}, outline
 
     def _with_title(
         self, span: Span, source: Source, prefixes: Mapping[tuple[str, ...], str], outline: Outline
@@ -83,23 +97,3 @@ class TitledChunker(CompositeChunker):
         if not self.chunker.fits(source.prefix + content):
             return span
         return replace(span, content=content, headings=span.headings or path)
-
-    def _prefixes(
-        self, title: str, paths: Sequence[tuple[str, ...]], before: str
-    ) -> dict[tuple[str, ...], str]:
-        """Return the text to put before chunks, the title and headings, by path of headings.
-
-        It fills at most half of the room after the text `before` it. A title that has to be
-        shortened leaves no room for headings, so a long one is measured only once.
-        """
-        short = self._shorten(title, before)
-        prefixes: dict[tuple[str, ...], str] = {(): short}
-        for path in paths:
-            below = " > ".join(heading for heading in path if heading != title)
-            whole = "\n".join(part for part in (title, below) if part)
-            prefixes[path] = self._shorten(whole, before) if short == title else short
-        return {path: f"{prefix}\n\n" if prefix else "" for path, prefix in prefixes.items()}
-
-    def _shorten(self, heading: str, before: str) -> str:
-        """Return as many whole words of a heading as fit into half of the room."""
-        return shorten(heading, lambda short: self.chunker.fits(before + 2 * f"{short}\n\n"))

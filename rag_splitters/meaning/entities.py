@@ -155,17 +155,14 @@ def _group_tokens(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
         if start is None or end is None:
             raise InputError("the pipeline returns no positions: use a fast tokenizer")
         prefix, _, label = str(each.get("entity", "")).rpartition("-")
+        _, last_end, last_label = entities[-1] if entities else (0, 0, None)
         if "entity_group" in each:
             entities.append((start, end, each["entity_group"]))
-        elif prefix != "B" and entities and _continues(entities[-1], start, label):
+        elif prefix != "B" and label == last_label and start - last_end <= 1:
             entities[-1] = (entities[-1][0], end, label)
         else:
             entities.append((start, end, label))
     return entities
-
-
-def _continues(entity: tuple[Any, ...], start: int, label: str) -> bool:
-    return bool(entity[2] == label and start - entity[1] <= 1)
 
 
 def _max_tokens(ner: Any) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import positions, sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Range, Structure
@@ -52,7 +53,7 @@ def sentence_units(structure: Structure, sizes: Sizes, *, join_short: bool = Tru
         if _length(text, begin, end) >= _SHORTEST or not join_short:
             units.append((begin, end))
             pending = -1
-        elif pending >= 0 or not units or _has_line_break(text, previous, start):
+        elif pending >= 0 or not units or LINE_BREAK.search(text, previous, start):
             pending = begin
         elif _length(text, units[-1][0], end) < 4 * _SHORTEST:
             units[-1] = (units[-1][0], end)
@@ -75,10 +76,6 @@ def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
 def _length(text: str, start: int, end: int) -> int:
     """Return the length of a part in characters, in which every line break counts as one."""
     return end - start - text.count("\r\n", start, end)
-
-
-def _has_line_break(text: str, start: int, end: int) -> bool:
-    return text.find("\n", start, end) >= 0 or text.find("\r", start, end) >= 0
 
 
 def pack_units(
