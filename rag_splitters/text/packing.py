@@ -83,7 +83,7 @@ def pack(
     packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
     pieces = packer.pieces(begin, last)
     if sizes.min_size:
-        pieces = packer.merge_last(packer.merge_small(pieces))
+        pieces = packer.merge_small(pieces)
     if structure.indentation:
         pieces = packer.with_indentation(pieces)
     return [Span(start, end, own_start=own) for start, own, end in pieces]
@@ -247,7 +247,7 @@ class _Packer:
                 cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self.choose_cut(start, begin, limit, limit)
-            if self.min_size and self.required and begin < cut[0] < stop:
+            if self.min_size and begin < cut[0] < stop:
                 cut = self.with_large_rest(start, begin, cut, stop)
             if measure.is_monotone:
                 return cut
@@ -258,7 +258,7 @@ class _Packer:
         return begin, 0
 
     def with_large_rest(self, start: int, begin: int, cut: Cut, stop: int) -> Cut:
-        """Return an earlier cut, as good, if a chunk up to a required one would be too small."""
+        """Return an earlier cut, as good, if what follows up to `stop` would be too small."""
         if not self.is_small(cut[0], stop):
             return cut
         high = min(self.measure.earliest(stop, self.min_size), cut[0])
@@ -434,32 +434,6 @@ class _Packer:
                 merged.append((start, own, end))
             was_small = is_small
         return merged
-
-    def merge_last(self, pieces: list[Piece]) -> list[Piece]:
-        """Merge a last chunk below `min_size` with the one before, or move text to it."""
-        text, measure = self.text, self.measure
-        if len(pieces) < 2 or not self.is_small(pieces[-1][0], pieces[-1][2]):
-            return pieces
-        (start, own, middle), (_, last_own, end) = pieces[-2:]
-        if last_own in self.apart:
-            return pieces
-        if measure.fits(start, end, self.size):
-            return [*pieces[:-2], (start, own, end)]
-        high = min(measure.earliest(end, self.min_size), middle)
-        cut = self.coarsest_cut(start, own, high, high) if high > own else None
-        if cut is None or cut[1]:
-            return pieces  # a lead without its text would be worse than a small chunk
-        middle = trim_space(text, own, cut[0]) if self.trim else cut[0]
-        start = self.start_after(pieces[:-2], own, middle)
-        last_own = self.next_begin(cut[0])
-        last = (self.start_after([(start, own, middle)], last_own, end), last_own, end)
-        if (
-            middle <= own
-            or self.is_small(start, middle)
-            or not measure.fits(last[0], end, self.size)
-        ):
-            return pieces
-        return [*pieces[:-2], (start, own, middle), last]
 
     def indented(self, start: int) -> int:
         """Return the start of the indentation before `start`, if it leaves half of a chunk."""
