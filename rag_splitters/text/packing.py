@@ -247,7 +247,8 @@ class _Packer:
                 cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self.choose_cut(start, begin, limit, limit)
-            if self.min_size and begin < cut[0] < stop:
+            is_near = stop - limit < limit - start  # else the rest needs no measuring
+            if self.min_size and is_near and begin < cut[0] < stop:
                 cut = self.with_large_rest(start, begin, cut, stop)
             if measure.is_monotone:
                 return cut
