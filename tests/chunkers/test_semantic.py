@@ -16,7 +16,7 @@ from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
-from rag_splitters.text.sentences import sentence_cuts
+from rag_splitters.text.sentences import sentence_cuts, sentence_spans
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import marked_structure
@@ -73,6 +73,19 @@ def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str
     model = LangChainEmbedder()
     assert len(kind(embeddings=model).spans(text)) == bool(text.strip())
     assert model.calls == []
+
+
+@every_kind
+def test_segmenter_runs_once_for_each_text(kind: Any) -> None:
+    texts: list[str] = []
+
+    def segmenter(text: str) -> list[tuple[int, int]]:
+        texts.append(text)
+        return sentence_spans(text)
+
+    chunker = kind(embeddings=HashingEmbeddings(), segmenter=segmenter, chunk_overlap=100)
+    assert all(len(spans) > 1 for spans in split_texts(chunker, [TEXT, TEXT[:2500]]))
+    assert texts == [TEXT, TEXT[:2500]]
 
 
 # The same cuts, whatever the model came in
