@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -14,6 +14,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
+from rag_splitters.meaning.units import pack_units
 from rag_splitters.meaning.windows import (
     Window,
     numbers_in,
@@ -26,8 +27,7 @@ from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.models.prompts import Form, Prompt, check_prompt
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.stored_outline import outline_of_part
-from rag_splitters.text.boundaries import positions, skip_space, words
-from rag_splitters.text.packing import pack
+from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.segmenters import SegmenterField
 from rag_splitters.text.sizing import Measure, sizer, unit_name
 from rag_splitters.text.structure import Range
@@ -164,19 +164,14 @@ class AgenticChunker(SizedChunker, AskingStrategy):
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
         structure = marked_structure(text.source.text)
-        structure.levels = (positions(starts), words(text.source.text))
-        structure.required, structure.sentences = sorted(text.breaks), starts[1:]
-        spans = pack(structure, self.sizes)
-        if not text.failed:
-            return spans
-        results = []
-        fallback = {"fallback": type(self.on_error).__name__}
-        starts = [start for start, _ in text.failed]
+        structure.sentences = starts[1:]
+        spans = pack_units(structure, starts, sorted(text.breaks), self.sizes)
+        failed = [start for start, _ in text.failed]
         for span in spans:
-            last = bisect_right(starts, span.own) - 1
-            is_inside = last >= 0 and span.own < text.failed[last][1]
-            results.append(replace(span, metadata=fallback) if is_inside else span)
-        return results
+            last = bisect_right(failed, span.own) - 1
+            if last >= 0 and span.own < text.failed[last][1]:
+                span.metadata = {"fallback": type(self.on_error).__name__}
+        return spans
 
 
 @dataclass(slots=True)
