@@ -80,17 +80,15 @@ class SentenceChunker(SizedChunker):
             return [*find_unbreakable(text), *uncut_headings(text, metadata)]
 
         structure = Structure(text, unbreakable=unbreakable)
-        if self.segmenter == "rules" and not self.overlap_sentences:
-            structure.levels = self._levels(text, sentences(text))  # only where a chunk may end
-            return pack(structure, self.sizes)
-        cuts = segmenter_cuts(self.segmenter, text)
-        if not self.overlap_sentences:
-            structure.levels, structure.sentences = self._levels(text, positions(cuts)), cuts
-            return pack(structure, self.sizes)
-        _, measure, whole = structure.fit(self.sizes)
-        cuts = whole.outside(cuts)
-        structure.levels = self._levels(text, positions(cuts))
-        overlap = counted_overlap(text, cuts, measure, self.chunk_size, self.overlap_sentences)
+        finder, overlap = sentences(text), None  # our rules read only where a chunk may end
+        if self.segmenter != "rules" or self.overlap_sentences:
+            cuts = segmenter_cuts(self.segmenter, text)
+            if count := self.overlap_sentences:
+                _, measure, whole = structure.fit(self.sizes)
+                cuts = whole.outside(cuts)
+                overlap = counted_overlap(text, cuts, measure, self.chunk_size, count)
+            finder, structure.sentences = positions(cuts), cuts
+        structure.levels = self._levels(text, finder)
         return pack(structure, self.sizes, repeat=overlap)
 
     def _levels(self, text: str, cuts: Finder) -> list[Finder]:
