@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from rag_splitters.chunkers.paragraph import ParagraphChunker
-from rag_splitters.chunkers.parts import Part, plan_parts
+from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import NestedMany
@@ -51,7 +51,9 @@ class HybridChunker(CompositeChunker):
         results = await first.plan(bare if others else sources)
         for stage in others:
             pairs = zip(sources, results, strict=True)
-            parts = [[_part(stage, source.text, span) for span in spans] for source, spans in pairs]
+            parts: list[Parts] = [
+                [_part(stage, source.text, span) for span in spans] for source, spans in pairs
+            ]
             results = await plan_parts(sources if stage is others[-1] else bare, parts)
         return results
 
