@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from pydantic import field_validator
+
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
@@ -40,10 +42,12 @@ class HybridChunker(CompositeChunker):
     stages: NestedMany = (ParagraphChunker(), SentenceChunker())
     """The chunkers, in the order in which they cut."""
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        if not self.stages:
+    @field_validator("stages")
+    @classmethod
+    def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
+        if not value:
             raise InputError("stages must hold at least one chunker")
+        return value
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         first, *others = self.resized().stages

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
+from pydantic import field_validator
 from typing_extensions import Self
 
 from rag_splitters.chunkers.recursive import recursive_levels
@@ -60,10 +61,15 @@ class SeparatorChunker(SizedChunker):
     strip_whitespace: bool = False
     """Whether to remove white space at the edges of chunks."""
 
+    @field_validator("separators", mode="after")
+    @classmethod
+    def _check_separators(cls, value: Texts) -> Texts:
+        if not value:
+            raise InputError("separators must hold at least one separator")
+        return value
+
     def check_parameters(self) -> None:
         super().check_parameters()
-        if not self.separators:
-            raise InputError("separators must hold at least one separator")
         if self.chunk_size is None and self.chunk_overlap:
             raise InputError(
                 f"chunk_overlap ({self.chunk_overlap}) needs a chunk_size: without one, each piece "
