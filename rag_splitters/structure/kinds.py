@@ -17,7 +17,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.html.tags import BLOCK_TAGS, EMPTY_TAGS, INLINE_TAGS
 from rag_splitters.structure.json_members import begins_json
-from rag_splitters.structure.languages import LANGUAGES, has_any
+from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.mails import begins_mail, may_be_mail, read_mails
 from rag_splitters.structure.markup import (
     ADOC_LINE,
@@ -267,6 +267,7 @@ _ROOT = re.compile(  # the declaration, the name in the document type, and the o
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
 )
+_FENCES = Marks(("```", "~~~"))
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
 
 
@@ -278,19 +279,21 @@ class _Patterns:
     """
 
     def __init__(self, *patterns: tuple[tuple[str, ...], str]) -> None:
-        self._patterns = [(marks, re.compile(each, re.MULTILINE)) for marks, each in patterns]
+        self._patterns = [
+            (Marks(marks), re.compile(each, re.MULTILINE)) for marks, each in patterns
+        ]
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches of the patterns, one pattern after the other."""
         text = f"\n{text}"
         return chain.from_iterable(
-            each.finditer(text) for marks, each in self._patterns if has_any(text, marks)
+            each.finditer(text) for marks, each in self._patterns if marks.any_in(text)
         )
 
     def kinds(self, text: str) -> int:
         """Return the number of patterns that match."""
         text = f"\n{text}"
-        return sum(has_any(text, m) and each.search(text) is not None for m, each in self._patterns)
+        return sum(m.any_in(text) and each.search(text) is not None for m, each in self._patterns)
 
     def search(self, text: str) -> bool:
         """Whether any pattern matches."""
@@ -312,6 +315,7 @@ _HINTS = _Patterns(
 _ITEMS = re.compile(  # a list of at least two items
     r"\n {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)? {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]"
 )
+_RST_MARKS = Marks(("`", "::", "\n.. "))
 _RST_SIGNS = _Patterns(
     (("\n.. ",), r"\n\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"),  # directive, target, footnote
     ((":`",), r"(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"),  # role
@@ -328,8 +332,8 @@ _RST_HINTS = _Patterns(
     (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
+_LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
-_LATEX_PREAMBLE = ("\\documentclass", "\\usepackage", "\\begin{document}")
 
 
 def _outside_fences(text: str) -> str:
@@ -337,16 +341,16 @@ def _outside_fences(text: str) -> str:
 
 
 def _has_fence(text: str) -> bool:
-    return has_any(text, ("```", "~~~")) and _FENCE.search(text) is not None
+    return _FENCES.any_in(text) and _FENCE.search(text) is not None
 
 
 def _begins_line(text: str, mark: str) -> bool:
-    return text.startswith(mark) or f"\n{mark}" in text
+    return mark in text and (text.startswith(mark) or f"\n{mark}" in text)
 
 
 def _root(text: str) -> tuple[str, ...]:
     """Return the groups of `_ROOT` at the beginning of a text."""
-    root = _ROOT.match(text)
+    root = _ROOT.match(text) if "<" in text else None
     return root.groups("") if root else ("", "", "", "")
 
 
@@ -369,8 +373,9 @@ def _is_html(text: str) -> bool:
     """Whether it begins with the outer tags, or has many block tags and no sign of Markdown."""
     if "<" not in text or _begins_html(text):
         return "<" in text
-    tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(text))
-    if tags < 2 or tags * 400 <= len(text) or _has_fence(text) or _ATX.search(text):
+    outside = _outside_fences(text)
+    tags = sum(name.lower() in _HTML_BLOCKS for _, name in _HTML_TAG.findall(outside))
+    if tags < 2 or tags * 400 <= len(outside) or outside is not text or _ATX.search(text):
         return False
     return text.lstrip()[:1] == "<" or not _SIGNS.search(text)
 
@@ -379,7 +384,8 @@ def _is_markdown(text: str) -> bool:
     """Whether it has a heading, fence, link or table, or two of: bold, code, quotes, lists."""
     if _has_fence(text):
         return True
-    headings = [match[2] is None for match in _ATX.finditer(text)]  # lines in a row are comments
+    matches = _ATX.finditer(text) if "#" in text else ()
+    headings = [match[2] is None for match in matches]  # lines in a row are comments
     if 2 * sum(headings) > len(headings) or _SIGNS.search(text):
         return True
     hints = _HINTS.kinds(text)
@@ -387,6 +393,8 @@ def _is_markdown(text: str) -> bool:
 
 
 def _is_rst(text: str) -> bool:
+    if not _RST_MARKS.any_in(text):
+        return False
     outside = _outside_fences(text)
     signs = sum(1 for _ in _RST_SIGNS.matches(outside))
     if 2 * signs + _RST_HINTS.kinds(outside) < 3:
@@ -407,18 +415,21 @@ def _is_org(text: str) -> bool:
 
 def _is_wiki(text: str) -> bool:
     """Whether it has headings as in MediaWiki or Jira, where "#" begins an item of a list."""
+    if not (_begins_line(text, "=") or _begins_line(text, "h")):
+        return False
     lines = (line for line in text.split("\n") if line[:1] in ("=", "h"))
     return sum(wiki_heading(line) is not None for line in lines) > 1
 
 
 def _is_latex(text: str) -> bool:
-    if text.count("\\") < 3 or _ATX.search(text):
+    if "\\" not in text or not (_LATEX_PREAMBLE.any_in(text) or TEX_HEADING.search(text)):
         return False
-    return has_any(text, _LATEX_PREAMBLE) or TEX_HEADING.search(text) is not None
+    return text.count("\\") > 2 and not _ATX.search(text)
 
 
 def _is_man(text: str) -> bool:
-    if len(TROFF_HEADING.findall(text)) > 1:
+    has_requests = _begins_line(text, ".") or _begins_line(text, "'")
+    if has_requests and len(TROFF_HEADING.findall(text)) > 1:
         return True
     return (PAGE_TITLE.match(text) or _PAGE_NAME.match(text)) is not None
 
@@ -438,6 +449,8 @@ _LOG_LINE = re.compile(
 def _is_log(text: str) -> bool:
     """Whether at least half of the lines begin with a time or a log level."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
+    if not any(map(_is_log_line, lines[:10])):
+        return False
     times = sum(map(_is_log_line, lines))
     return times > 2 and 2 * times >= len(lines)
 
@@ -496,6 +509,8 @@ def _is_prose(text: str) -> bool:
 
 
 def _without_comments(text: str) -> str:
+    if "*" not in text:
+        return text
     return "".join(part.partition("/*")[0] for part in text.split("*/"))
 
 
@@ -557,7 +572,7 @@ def _detect_language(text: str) -> str | None:
             candidates.setdefault(name, []).append(line)
     language, most = None, 1
     for name, signs in _SIGNS_OF.items():
-        if has_any(code, signs.marks):
+        if signs.marks.any_in(code):
             candidates[name] = lines
         if len(candidates.get(name, ())) > most:
             count = sum(map(_is_code_line, filter(signs.matches, candidates[name])))
@@ -568,6 +583,7 @@ def _detect_language(text: str) -> str | None:
     return language if sum(not _is_code_line(line) for line in long) <= most else None
 
 
+_SQL_WORD = re.compile(r"\n(?:create|alter|drop|insert|update|delete|select|with) ")
 _SQL = re.compile(
     r"\s*(?:(?:create|alter|drop) +(?:or +replace +)?(?:temp(?:orary)? +)?"
     r"(?:table|view|index|unique|database|function|procedure|schema|type|trigger)\b"
@@ -577,7 +593,7 @@ _SQL = re.compile(
 
 
 def _is_sql(text: str) -> bool:
-    if ";" not in text:
+    if ";" not in text or not _SQL_WORD.search(f"\n{text.lower()}"):
         return False
     outside = "\n".join(_code_lines(_without_comments(text)))
     statements = [part for part in outside.split(";") if part.strip()]

@@ -15,13 +15,25 @@ Signatures: TypeAlias = Literal["", "blocks", "calls", "keywords", "python"]
 keyword, or as in Python."""
 
 
-def has_any(text: str, marks: Iterable[str]) -> bool:
-    """Whether one of some strings is in a text.
+class Marks:
+    """Strings to look for in a text.
 
-    >>> has_any("[a](b)", ("](", "---"))
+    Python finds one character sixty times as fast as several, so the rarest of each comes first.
+
+    >>> Marks(("](", "---")).any_in("[a](b)")
     True
     """
-    return any(map(text.__contains__, marks))
+
+    def __init__(self, marks: Iterable[str]) -> None:
+        rare = "`~|[{}$_*=>;:)(-."
+        self._marks = [(next((c for c in rare if c in mark), mark[0]), mark) for mark in marks]
+
+    def any_in(self, text: str) -> bool:
+        """Whether one of them is in a text."""
+        for character, mark in self._marks:  # noqa: SIM110 (a generator takes twice the time)
+            if character in text and mark in text:
+                return True
+        return False
 
 
 class Signs:
@@ -36,7 +48,7 @@ class Signs:
 
     def __init__(self, words: str, *patterns: str, marks: tuple[str, ...] = ()) -> None:
         self.words = frozenset(words.split())
-        self.marks = marks
+        self.marks = Marks(marks)
         self.matches = re.compile("|".join(patterns)).match
 
 

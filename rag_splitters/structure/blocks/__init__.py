@@ -6,6 +6,7 @@ into chunks, and the tree of sections.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ __all__ = [
     "read_blocks",
     "read_headings",
 ]
+
+# Without any of these, a Markdown text has no headings, however it is parsed: most prose.
+_MAY_BE_HEADING = re.compile(r"[#<=]|(?:\A|[\r\n])[ \t]*-")
 
 
 def read_blocks(
@@ -96,5 +100,7 @@ def read_headings(
     if format in MARKUP:
         parts = with_anchors(text, marked_parts(text, format))
         return [block for block in parts if block.kind == "heading"]
+    if format == "markdown" and not _MAY_BE_HEADING.search(text):
+        return []
     blocks = html_blocks(read_page(text)) if format == "html" else read_blocks(text, format)
     return [block for block in blocks if block.kind in ("heading", "html")]

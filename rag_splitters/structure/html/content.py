@@ -25,6 +25,7 @@ _ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"}
 _AROUND = frozenset(("header", "footer", "aside"))
 _INSIDE = frozenset(("main", "article", "section", "blockquote"))
 _WITH_ROLE = _NEVER_SHOWN | _ALWAYS_AROUND | _AROUND | _INSIDE
+_CLUE = re.compile(r"\b(?:role|class|id|href)\b", re.IGNORECASE)
 _COOKIES = re.compile(
     r"\b(?:cookies?|gdpr)[-_]?(?:banner|bar|box|consent|dialog|info|law|message|modal|notice|"
     r"notification|popup|prompt|wall|warning)|\bconsent[-_]?(?:banner|dialog|modal|popup)|"
@@ -101,7 +102,8 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
 def _role(tree: Tree, element: Element) -> str:
     """Return the role of an element: the name of an HTML5 element, "cookies", "mark" or ""."""
     name = element.name
-    if name != "button" and name not in _NEVER_SHOWN:
+    has_clue = _CLUE.search(tree.text, element.start, element.inner_start)
+    if has_clue and name != "button" and name not in _NEVER_SHOWN:
         role = tree.attribute(element, "role").strip().lower()
         if role in _ROLES or role in ("main", "article"):
             return _ROLES.get(role, role)

@@ -34,6 +34,9 @@ _CDATA = "[CDATA["
 _CDATA_END = re.compile("]]>")
 _DOCTYPE_END = re.compile(r"[^<>\[\]]{0,2000}(?:\[[^\]]*\]\s*)?>")
 _IN_TAG = re.compile(r"[\"'>]")
+_USUAL_REST = re.compile(  # of a tag whose quotes are all closed
+    r"""[^"'>]*(?:(?<==)(?:"[^"]{0,500}"|'[^']{0,500}')[^"'>]*)*>"""
+)
 _QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
@@ -120,6 +123,8 @@ def _tag_end(
     """Return the end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
     if ">" in missing:
         return -1, plain_until
+    if start >= plain_until and (usual := _USUAL_REST.match(text, start, stop)):
+        return usual.end(), plain_until
     position = start
     while start >= plain_until:
         match = _IN_TAG.search(text, position, stop)
