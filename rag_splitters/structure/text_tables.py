@@ -23,6 +23,7 @@ from rag_splitters.structure.tables.separated import (
 )
 from rag_splitters.structure.tables.writers import writer
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
+from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.sizing import Sizes, text_length
 
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
@@ -90,8 +91,9 @@ def _tables_of(text: str, block: Block) -> Sequence[Table]:
         return [table]
     if tables := _in_html(text, block):
         return tables
-    has_lines = block.kind in ("table", "paragraph")
-    return separated_tables(text, block.start, block.end) if has_lines else []
+    start, end = block.start, block.end
+    may_have_rows = block.kind in ("table", "paragraph") and LINE_BREAK.search(text, start, end)
+    return separated_tables(text, start, end) if may_have_rows else []
 
 
 def _pipe_table(text: str, block: Block) -> Table | None:
