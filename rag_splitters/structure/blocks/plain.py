@@ -15,6 +15,7 @@ from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.text.boundaries import skip_space, trim_space, whole_words
 from rag_splitters.text.leads import anchor_start
 from rag_splitters.text.lines import (
+    LINE_BREAK,
     NO_MARK,
     is_bullet,
     is_contents_line,
@@ -71,8 +72,8 @@ def _paragraphs(
         if open_at >= 0 and NO_MARK.match(text, start, end):
             continue
         line = text[start : min(end, start + 200)]
-        is_blank = not text[start:end].strip()
-        begins_item = _begins_item(text, line, open_at < 0 or is_item, after)
+        is_blank = not line.strip() and not text[start:end].strip()
+        begins_item = not is_blank and _begins_item(text, line, open_at < 0 or is_item, after)
         begins = begins_item or (breaks is not None and breaks.match(line) is not None)
         if open_at >= 0 and (is_blank or begins):
             yield _paragraph(text, open_at, start, group if is_item else 0)
@@ -89,7 +90,8 @@ def with_items(text: str, blocks: Sequence[Block]) -> list[Block]:
     group = max((block.group for block in blocks), default=0)
     for block in blocks:
         parts = [block]
-        if block.kind == "paragraph" and not block.group:
+        has_lines = LINE_BREAK.search(text, block.start, block.end) is not None
+        if block.kind == "paragraph" and not block.group and has_lines:
             parts = list(_paragraphs(text, block.start, block.end, None, group))
             group = max(group, *(part.group for part in parts))
         results += parts if len(parts) > 1 else [block]
@@ -263,12 +265,13 @@ def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool, is_lab
 
 def _is_displayed(line: _Line) -> bool:
     """Whether it is a heading by its capitals, or because it is centred."""
-    if is_no_title(line.text):
+    content = line.text
+    if line.is_first and content[0].isupper() and _is_centred(line):
+        return not is_no_title(content)
+    if line.after.strip() or not content.isupper() or is_no_title(content):
         return False
-    if line.is_first and line.text[0].isupper() and _is_centred(line):
-        return True
-    letters = [each for each in line.text if each.isalpha()]
-    return len(letters) >= 3 and all(map(str.isupper, letters)) and not line.after.strip()
+    letters = [each for each in content if each.isalpha()]
+    return len(letters) >= 3 and all(map(str.isupper, letters))
 
 
 def _is_centred(line: _Line) -> bool:
