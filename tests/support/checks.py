@@ -57,6 +57,8 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
+    if chunker.sizes.size is None:  # as of a separator's pieces, which do not overlap
+        return
     context = _Context(chunker, text, spans)
     clusters = _cluster_ends(text)
     measure = sizer(chunker.length_function)(text)
