@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 _EXCERPT = 400  # characters of a result that are shown
-_HELP = {name: " ".join(text.split()) for name, text in field_descriptions(QueryOptions).items()}
+_HELP = {
+    name: " ".join(text.split())
+    .replace("None:", "Default:")
+    .replace("`max_tokens`", "--max-tokens")
+    .replace("`", "")
+    for name, text in field_descriptions(QueryOptions).items()
+}
 
 
 def query(

@@ -57,13 +57,12 @@ class QueryOptions(BaseModel):
 
     k: LimitedCount | None = None
     """Maximum number of results. Passages have 500 characters each on average, and at least as many
-    together as the `k` best children. None: 4; with `max_tokens`, as many as fit; with
-    `max_children`, all that these children lead to."""
+    together as the `k` best children. None: 4; with `max_tokens`, as many as fit."""
     retrieve: Retrieve = "parents"
     """What a query returns: "parents"; "children"; or "passages", which are the best children,
     joined with neighbours in the document as the budget allows. No two passages share text."""
     max_tokens: Count | None = None
-    """Maximum number of tokens in all results of a query together; None: no limit. Results that do
+    """Maximum number of tokens in all results of a query together. None: no limit. Results that do
     not fit are shortened to whole sentences or left out, but one is always returned."""
     search_type: Annotated[SearchType, _Plain] = "similarity"
     """How to find children: "similarity" of vectors; "similarity_score_threshold", similarity with
@@ -75,7 +74,8 @@ class QueryOptions(BaseModel):
     lambda_mult: FiniteFloat = 0.5
     """For "mmr": 1 for the nearest children, 0 for the most diverse."""
     max_children: Count | None = None
-    """Number of children to use; None: as many as the results need."""
+    """Number of children to use; without `k`, every result that they lead to is returned. None: as
+    many as the results need."""
     rerank_k: Count | None = None
     """Number of children to pass to the reranker; None: 100."""
 

@@ -300,6 +300,12 @@ def test_h_is_help(args: list[str]) -> None:
     assert not re.search(r"<\w+>|\{\w+|\.\.\.\}|INTEGER", shown)
 
 
+def test_help_of_query_speaks_of_what_the_command_line_has() -> None:
+    shown = " ".join(run("query", "--help").stdout.replace("│", " ").split())
+    assert "Default: 4; with --max-tokens, as many as" in shown
+    assert not re.search(r"None|max_\w+|`k`", shown)
+
+
 def test_the_shell_completes_commands_and_strategies() -> None:
     assert "--install-completion" in run("--help").stdout
     variables = {
