@@ -6,7 +6,7 @@ For callers that get their settings as text or JSON, such as the command line an
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import getdoc
 from pathlib import Path
 from types import NoneType, UnionType
@@ -33,8 +33,11 @@ _LOADERS = {"embeddings": load_embeddings, "llm": load_llm}
 _FUNCTIONS = ("length_function", "segmenter", "ner")
 
 
-def chunker_class(name: str) -> type[Chunker]:
+def chunker_class(name: str, others: Iterable[str] = ()) -> type[Chunker]:
     """Return the chunker class of a strategy; case and hyphens in its name do not matter.
+
+    Parameters:
+        others: what the caller accepts besides the strategies, for the message of the error.
 
     Raises: ValueError if there is no such strategy; the message suggests the most similar name.
 
@@ -47,7 +50,7 @@ def chunker_class(name: str) -> type[Chunker]:
     for each, kind in CATALOGUE.items():
         if letters in (_letters(each), f"{_letters(each)}chunker"):
             return kind
-    raise InputError(f"unknown strategy {name!r}: {did_you_mean(name, CATALOGUE)}")
+    raise InputError(f"unknown strategy {name!r}: {did_you_mean(name, [*CATALOGUE, *others])}")
 
 
 def _letters(name: str) -> str:

@@ -128,13 +128,13 @@ def _strategies(
         if specification in strategies:
             raise InputError(f"the strategy {specification!r} is given twice")
         parameters = _read_parameters(name, text)
-        if name == PARENT_CHILD:
+        if name.lower().replace("-", "_") == PARENT_CHILD:
             if "documents" in parameters:
                 raise InputError(f"{name} holds the documents of the comparison: pass none to it")
             parameters = {"embeddings": models["embeddings"], "max_tokens": max_tokens} | parameters
             strategies[specification] = _retriever(benchmark, parameters)
         else:
-            fields = chunker_class(name).model_fields
+            fields = chunker_class(name, [PARENT_CHILD]).model_fields
             own_models = {key: model for key, model in models.items() if key in fields}
             strategies[specification] = chunker_from_options(name, own_models | parameters)
     return strategies

@@ -161,6 +161,8 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
         (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),
         (["docs", "-q", "q.jsonl", "-s", "sentense"], "did you mean 'sentence'?"),
+        (["docs", "-q", "q.jsonl", "-s", "parent-chil"], "did you mean 'parent_child'?"),
+        (["docs", "-q", "q.jsonl", "-s", "zzzz"], ", parent_child"),
         (
             ["docs", "-q", "q.jsonl", "-s", """sentence:{"size": 3}"""],
             "sentence got an unknown parameter",
