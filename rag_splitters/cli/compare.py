@@ -97,7 +97,7 @@ def compare(
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
     benchmark = _benchmark(paths, questions, html)
     report = evaluation.compare(
-        _strategies(strategies or (), models, benchmark, 2 * max(budgets)),
+        _strategies(strategies or (), models, benchmark),
         benchmark.documents,
         benchmark.questions,
         models["embeddings"],
@@ -114,7 +114,7 @@ def compare(
 
 
 def _strategies(
-    specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
+    specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark
 ) -> dict[str, Any]:
     """Return the strategies of the options, NAME or NAME:JSON; or those of the documentation."""
     from rag_splitters.evaluation import candidates
@@ -129,9 +129,7 @@ def _strategies(
             raise InputError(f"the strategy {specification!r} is given twice")
         parameters = _read_parameters(name, text)
         if name.lower().replace("-", "_") == PARENT_CHILD:
-            if "documents" in parameters:
-                raise InputError(f"{name} holds the documents of the comparison: pass none to it")
-            parameters = {"embeddings": models["embeddings"], "max_tokens": max_tokens} | parameters
+            parameters = {"embeddings": models["embeddings"]} | parameters
             strategies[specification] = _retriever(benchmark, parameters)
         else:
             fields = chunker_class(name, [PARENT_CHILD]).model_fields
@@ -156,6 +154,10 @@ def _read_parameters(name: str, text: str) -> dict[str, Any]:
 
 def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDocumentRetriever:
     """Return a parent-child retriever in memory that holds the documents."""
+    if "documents" in parameters:
+        raise InputError(f"{PARENT_CHILD} holds the documents of the comparison: pass none to it")
+    if "max_tokens" in parameters:
+        raise InputError(f"{PARENT_CHILD} is asked for each budget: pass --budget, not max_tokens")
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import parent_document_retriever

@@ -113,6 +113,7 @@ class ParentChildIndex(Generic[A, D]):
     id_key: str
     headings: bool
     search_type: SearchType
+    max_tokens: int | None
     write_timeout: float
     child_metadata_fields: Sequence[str] | None
     representations: Representations | None

@@ -121,6 +121,16 @@ def test_parameters_of_a_strategy_are_json_with_commas(folder: Path) -> None:
     assert second["metrics"]["recall"]["mean"] > 0
 
 
+def test_parent_child_is_asked_for_each_budget() -> None:
+    budgets = ("--budget", "60", "--budget", "120")
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL, "-s", "parent-child", *budgets, "--json")
+    assert result.exit_code == 0, result.stderr
+    small, parent_child = json.loads(result.stdout)["strategies"]
+    assert [budget for budget, _ in parent_child["curve"]] == [60, 120]
+    assert len(small["curve"]) > 30
+    assert parent_child["metrics"]["retrieved"]["mean"] <= 120
+
+
 def test_each_bad_question_is_told_in_a_line_of_its_own(folder: Path) -> None:
     question = {"question": "Where?", "document": "docs/bakery.md", "references": ["nobody\nknows"]}
     (folder / "bad.jsonl").write_text("{\n" + json.dumps(question))
@@ -163,6 +173,10 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         (["docs", "-q", "q.jsonl", "-s", "sentense"], "did you mean 'sentence'?"),
         (["docs", "-q", "q.jsonl", "-s", "parent-chil"], "did you mean 'parent_child'?"),
         (["docs", "-q", "q.jsonl", "-s", "zzzz"], ", parent_child"),
+        (
+            ["docs", "-q", "q.jsonl", "-s", """parent_child:{"max_tokens": 90}"""],
+            "parent_child is asked for each budget: pass --budget, not max_tokens",
+        ),
         (
             ["docs", "-q", "q.jsonl", "-s", """sentence:{"size": 3}"""],
             "sentence got an unknown parameter",

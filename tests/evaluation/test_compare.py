@@ -423,17 +423,20 @@ def test_candidates_are_what_the_documentation_recommends() -> None:
     assert all(chunker.chunk_size == 100 for chunker in chunkers.values())
 
 
-def _langchain_retriever(**options: Any) -> Any:
+def _langchain_retriever(embeddings: Any = None, **options: Any) -> Any:
     documents = [Document(text, id=name) for name, text in BENCHMARK.documents.items()]
-    return langchain.parent_document_retriever(documents, max_tokens=400, **options)
+    return langchain.parent_document_retriever(documents, embeddings=embeddings, **options)
 
 
-def _llama_index_retriever(**options: Any) -> Any:
+def _llama_index_retriever(embeddings: Any = None, **options: Any) -> Any:
     nodes = [LlamaDocument(text=text, id_=name) for name, text in BENCHMARK.documents.items()]
-    return llama_index.parent_document_retriever(nodes, max_tokens=400, **options)
+    return llama_index.parent_document_retriever(nodes, embed_model=embeddings, **options)
 
 
-@pytest.mark.parametrize("open_retriever", [_langchain_retriever, _llama_index_retriever])
+_OPEN = pytest.mark.parametrize("open_retriever", [_langchain_retriever, _llama_index_retriever])
+
+
+@_OPEN
 @pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
 def test_compare_measures_a_parent_child_retriever_at_equal_budgets(
     open_retriever: Any, retrieve: str
@@ -452,6 +455,65 @@ def test_compare_measures_a_parent_child_retriever_at_equal_budgets(
         json.loads(report.to_json())["strategies"][1]["metrics"]["precision_omega"]["mean"] is None
     )
     assert "retriever" in report.to_html()
+
+
+@_OPEN
+def test_a_parent_child_retriever_is_asked_once_for_each_budget(open_retriever: Any) -> None:
+    model, budgets = CountingEmbeddings(), (50, 100, 200)
+    retrievers = {str(size): open_retriever(model, max_tokens=size) for size in (50, 200, 400)}
+    retrievers["None"] = open_retriever(model)
+    model.calls.clear()
+    report = made(retrievers, budgets=budgets)
+    assert model.count() == len(retrievers) * len(budgets) * len(BENCHMARK.questions)
+    for name in report.names:
+        for metric in report.settings.metrics:
+            expected = report.values("50", metric)
+            assert np.array_equal(report.values(name, metric), expected, equal_nan=True)
+        assert [budget for budget, _ in report.curve(name)] == list(budgets)
+    assert [retriever.max_tokens for retriever in retrievers.values()] == [50, 200, 400, None]
+    assert str(verdict(report)).endswith(
+        " Asked once for each budget, with max_tokens: 50, 200, 400, None."
+    )
+    for budget in budgets:  # each as if the user had asked for it
+        alone = made(open_retriever(model), budgets=[budget])
+        metric = f"recall@{budget}"
+        assert np.array_equal(report.values("50", metric), alone.values(alone.names[0], metric))
+    assert np.array_equal(report.values("50", "recall"), alone.values(alone.names[0], "recall"))
+
+
+class _Recorder:
+    """A retriever that keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.budgets: list[int | None] = []
+
+    def invoke(self, question: str) -> list[str]:
+        self.budgets.append(None)
+        return list(BENCHMARK.documents.values())
+
+
+class _BudgetRecorder(_Recorder):
+    def invoke(self, question: str, max_tokens: int | None = None) -> list[str]:
+        self.budgets.append(max_tokens)
+        return [] if max_tokens == 50 else list(BENCHMARK.documents.values())
+
+
+@pytest.mark.parametrize(
+    ("recorder", "unit", "budgets"),
+    [
+        (_BudgetRecorder(), "tokens", [50, 100, 200]),
+        (_BudgetRecorder(), "words", [None]),
+        (_Recorder(), "tokens", [None]),
+    ],
+)
+def test_other_retrievers_are_asked_once_unless_they_take_max_tokens(
+    recorder: _Recorder, unit: str, budgets: list[int | None]
+) -> None:
+    report = made(recorder, length_function=unit)
+    assert recorder.budgets == [each for each in budgets for _ in BENCHMARK.questions]
+    measured = [budget for budget, _ in report.curve(report.names[0])]
+    assert measured == (report.settings.curve_budgets if budgets == [None] else budgets)
+    assert ("max_tokens" in str(verdict(report))) == (budgets != [None])
 
 
 def test_results_of_any_retriever_are_located_by_their_text() -> None:

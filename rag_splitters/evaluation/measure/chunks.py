@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import signature
 from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.clients import first_method
+from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
 from rag_splitters.text.results import read_result
@@ -84,10 +87,26 @@ def locate_chunks(
     return [chunk for chunk in chunks if chunk.text.strip()]
 
 
-def search_method(strategy: Any) -> Callable[[str], Any] | None:
+def search_method(strategy: Any) -> Callable[..., Any] | None:
     """Return the method with which a retriever searches; None for anything that cuts texts."""
     is_splitter = isinstance(strategy, Chunker) or first_method(strategy, *_SPLIT_METHODS)
     return None if is_splitter else first_method(strategy, "invoke", "retrieve")
+
+
+def budget_search(strategy: Any, max_tokens: int) -> Callable[[str], Any] | None:
+    """Return the method with which a retriever searches for at most so many tokens.
+
+    None if it cannot be told how many: it is not one of our parent-child retrievers, and its method
+    has no parameter `max_tokens`.
+    """
+    if isinstance(strategy, ParentChildIndex):
+        strategy = copy(strategy)
+        strategy.max_tokens = max_tokens
+        return search_method(strategy)
+    search = search_method(strategy)
+    if search is None or "max_tokens" not in signature(search).parameters:
+        return None
+    return partial(search, max_tokens=max_tokens)
 
 
 def is_single(strategies: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -56,12 +57,17 @@ class Settings:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of all metrics; `recall@500` is recall at a budget of 500 units."""
-        return (*METRICS, *(f"recall@{budget}" for budget in self.budgets))
+        return self.columns_at(self.budgets)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a strategy's measurements: the metrics, and recall along the curve."""
-        return (*METRICS, *(f"recall@{budget}" for budget in self.curve_budgets))
+        return self.columns_at(self.curve_budgets)
+
+    @staticmethod
+    def columns_at(budgets: Iterable[int]) -> tuple[str, ...]:
+        """The metrics at a fixed number of chunks, and recall at these budgets."""
+        return (*METRICS, *(f"recall@{budget}" for budget in budgets))
 
     @property
     def deciding_metric(self) -> str:
@@ -88,7 +94,10 @@ class Strategy:
         chunker: the chunker, or the retriever.
         chunks: its chunks of all documents; none for a retriever, which keeps its own.
         faults: how many chunks have each of the faults in `FAULTS`; None for a retriever.
+        is_asked_per_budget: whether a retriever is asked once for each budget, with `max_tokens`.
+            The metrics at a fixed number of chunks are then those of the largest budget.
         measurements: a row for each question, with the settings' `columns`; None without questions.
+            Not a number at budgets for which the retriever was not asked.
     """
 
     name: str
@@ -96,6 +105,7 @@ class Strategy:
     chunks: tuple[LocatedChunk, ...] = ()
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     faults: Mapping[str, int] | None = None
+    is_asked_per_budget: bool = False
     measurements: NDArray[np.float64] | None = None
 
     @property
@@ -157,12 +167,13 @@ class Results:
         return self._gaps[metric].get(name)
 
     def curve(self, name: str) -> list[tuple[int, float]]:
-        """Mean recall at each of the settings' `curve_budgets`."""
+        """Mean recall at each of the settings' `curve_budgets` that was measured."""
         measurements = self.strategy(name).measurements
         if measurements is None:
             return []
         means = measurements[:, len(METRICS) :].mean(axis=0).tolist()
-        return list(zip(self.settings.curve_budgets, means, strict=True))
+        curve = zip(self.settings.curve_budgets, means, strict=True)
+        return [(budget, recall) for budget, recall in curve if not math.isnan(recall)]
 
     @cached_property
     def _gaps(self) -> dict[str, dict[str, Estimate]]:

@@ -25,6 +25,7 @@ from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.measure.chunks import (
     ChunkLocator,
     LocatedChunk,
+    budget_search,
     is_single,
     locate_chunks,
     locate_results,
@@ -43,6 +44,8 @@ _AT_ONCE = 1024  # texts for one step of the progress bar
 
 _Bar: TypeAlias = Callable[..., Iterable[Any]]
 """Iterates with a progress bar: rich's `track`, with `description=`."""
+_Rankings: TypeAlias = Iterable[Iterable[tuple[LocatedChunk, int]]]
+"""For each question what was found, the best first, with sizes."""
 
 
 def compare(
@@ -66,8 +69,10 @@ def compare(
     Parameters:
         strategies: one strategy, several in a list, or several by their names in the report. A
             strategy is a chunker, a LangChain splitter, a LlamaIndex parser, a function from a text
-            to strings, or a retriever that holds the documents, such as a parent-child retriever.
-            To fill the largest budget, a retriever must return twice that much.
+            to strings, or a retriever that holds the documents. If budgets are in tokens, our
+            parent-child retrievers, and others whose `invoke` or `retrieve` has a parameter
+            `max_tokens`, are asked once for each budget, whatever their own `max_tokens`. Other
+            retrievers are asked once, and must return twice the largest budget.
         documents: texts by name; documents without questions are searched, too.
         embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
             `CachedEmbeddings` of one, if strategies embed with it, too. Questions need it, unless
@@ -111,8 +116,7 @@ def compare(
     bar: _Bar = partial(track, console=console, transient=True, disable=not is_shown)
     faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
     results = [
-        _cut(name, strategy, documents, faults, length_function, bar)
-        for name, strategy in by_name.items()
+        _cut(name, strategy, documents, faults, settings, bar) for name, strategy in by_name.items()
     ]
     if questions:
         results = [
@@ -134,16 +138,19 @@ def _cut(
     strategy: Any,
     documents: Mapping[str, str],
     faults: Mapping[str, DocumentFaults],
-    unit: LengthFunction,
+    settings: Settings,
     bar: _Bar,
 ) -> Strategy:
     """Return a strategy with its chunks and their faults; a retriever as it is."""
     if search_method(strategy):
-        return Strategy(name, strategy)
+        takes_budget = budget_search(strategy, settings.budgets[-1]) is not None
+        return Strategy(
+            name, strategy, is_asked_per_budget=takes_budget and settings.unit == "tokens"
+        )
     chunks = locate_chunks(strategy, documents, partial(bar, description=f"Chunking: {name}"))
     if not chunks:
         raise InputError(f"{name} gives no chunks for these documents")
-    sizes = _sizes(chunks, unit)
+    sizes = _sizes(chunks, settings.length_function)
     counts = count_faults(faults, chunks, sizes.tolist())
     return Strategy(name, strategy, tuple(chunks), sizes, counts)
 
@@ -159,12 +166,10 @@ def _search(
     """Return the metrics of one strategy: a row for each question."""
     chunks, sizes, name = strategy.chunks, strategy.sizes.tolist(), strategy.name
     positions: dict[str, list[Range]] = {each: [] for each in documents}
-    rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
+    passes: Iterable[tuple[Sequence[int], _Rankings]]
     search = search_method(strategy.chunker)
     if search or model is None:
-        retrieved = _results(name, search, documents, questions)
-        unit = settings.length_function
-        rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in retrieved)
+        passes = _ask(strategy, settings, documents, questions)
     else:
         for chunk in chunks:
             if chunk.position is not None:
@@ -177,27 +182,47 @@ def _search(
             ]
         )
         orders = rank(vectors, model.embed_questions([each.text for each in questions]))
-        rankings = (((chunks[at], sizes[at]) for at in order) for order in orders)
-    rows = []
-    tracked = bar(questions, description=f"Searching: {name}")
-    for question, ranking in zip(tracked, rankings, strict=True):
-        own = None if search else positions[question.document]
-        rows.append(measure(question, ranking, settings.k, settings.curve_budgets, own))
-    return np.array(rows)
+        ranked = (((chunks[at], sizes[at]) for at in order) for order in orders)
+        passes = [(settings.curve_budgets, ranked)]
+    table = np.full((len(questions), len(settings.columns)), np.nan)
+    for budgets, rankings in passes:
+        columns = [settings.columns.index(each) for each in settings.columns_at(budgets)]
+        tracked = bar(questions, description=f"Searching: {name}")
+        for row, (question, ranking) in enumerate(zip(tracked, rankings, strict=True)):
+            own = None if search else positions[question.document]
+            table[row, columns] = measure(question, ranking, settings.k, budgets, own)
+    return table
 
 
-def _results(
-    name: str, search: Any, documents: Mapping[str, str], questions: Sequence[Question]
-) -> Iterator[list[LocatedChunk]]:
-    """Yield the results of a retriever, which must hold the documents."""
+def _ask(
+    strategy: Strategy,
+    settings: Settings,
+    documents: Mapping[str, str],
+    questions: Sequence[Question],
+) -> Iterator[tuple[Sequence[int], _Rankings]]:
+    """Yield budgets, and what a retriever finds when it is asked for them.
+
+    A retriever that takes `max_tokens` is asked for one budget after the other, the largest last.
+    """
     locators = {each: ChunkLocator(text) for each, text in documents.items()}
     holds_documents = False
-    for question in questions:
-        chunks = locate_results(search(question.text), locators)
-        holds_documents = holds_documents or any(each.position for each in chunks)
-        yield chunks
+
+    def rankings(search: Any) -> _Rankings:
+        nonlocal holds_documents
+        for question in questions:
+            chunks = locate_results(search(question.text), locators)
+            holds_documents = holds_documents or any(each.position for each in chunks)
+            yield zip(chunks, _sizes(chunks, settings.length_function).tolist(), strict=True)
+
+    if strategy.is_asked_per_budget:
+        for budget in settings.budgets:
+            yield [budget], rankings(budget_search(strategy.chunker, budget))
+    else:
+        yield settings.curve_budgets, rankings(search_method(strategy.chunker))
     if not holds_documents:
-        raise InputError(f"{name} returned no text of these documents: add them to it first")
+        raise InputError(
+            f"{strategy.name} returned no text of these documents: add them to it first"
+        )
 
 
 def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_splitters.chunkers.by_name import models_in
 from rag_splitters.contract.chunker import Chunker
@@ -40,7 +40,17 @@ def verdict(results: Results) -> Verdict:
 
     A strategy is tied with the one that has the highest mean unless the gap between them is
     significant, by intervals that are adjusted for the number of strategies: see `Results.gap`.
+    It also says which retrievers were asked once for each budget.
     """
+    choice = _choose(results)
+    names = [each.name for each in results.strategies if each.is_asked_per_budget]
+    if not results.questions or not names:
+        return choice
+    note = f"Asked once for each budget, with max_tokens: {', '.join(names)}."
+    return replace(choice, reasons=f"{choice.reasons} {note}")
+
+
+def _choose(results: Results) -> Verdict:
     if not results.questions:
         return Verdict(
             "No verdict: without questions, nothing shows which strategy finds the answers.",
