@@ -158,6 +158,8 @@ def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDoc
         raise InputError(f"{PARENT_CHILD} holds the documents of the comparison: pass none to it")
     if "max_tokens" in parameters:
         raise InputError(f"{PARENT_CHILD} is asked for each budget: pass --budget, not max_tokens")
+    if not benchmark.questions:
+        raise InputError(f"{PARENT_CHILD} needs questions: pass --questions, or leave it out")
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import parent_document_retriever

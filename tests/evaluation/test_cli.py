@@ -173,6 +173,8 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         (["docs", "-q", "q.jsonl", "-s", "sentense"], "did you mean 'sentence'?"),
         (["docs", "-q", "q.jsonl", "-s", "parent-chil"], "did you mean 'parent_child'?"),
         (["docs", "-q", "q.jsonl", "-s", "zzzz"], ", parent_child"),
+        (["docs", "-s", "parent_child"], "parent_child needs questions: pass --questions, or "),
+        (["docs", "-s", "page", "-s", "parent_child"], "parent_child needs questions: pass --que"),
         (
             ["docs", "-q", "q.jsonl", "-s", """parent_child:{"max_tokens": 90}"""],
             "parent_child is asked for each budget: pass --budget, not max_tokens",

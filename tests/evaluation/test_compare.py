@@ -516,6 +516,15 @@ def test_other_retrievers_are_asked_once_unless_they_take_max_tokens(
     assert ("max_tokens" in str(verdict(report))) == (budgets != [None])
 
 
+def test_a_retriever_without_questions_is_left_out_or_refused() -> None:
+    recorder = _Recorder()
+    with pytest.raises(ValueError, match="retrievers need questions: pass questions="):
+        compare(recorder, BENCHMARK.documents)
+    report = compare({"split": str.splitlines, "own": recorder}, BENCHMARK.documents)
+    assert "Left out, because retrievers need questions: own." in str(verdict(report))
+    assert recorder.budgets == []
+
+
 def test_results_of_any_retriever_are_located_by_their_text() -> None:
     text = BENCHMARK.documents["bakery"]
 

@@ -63,8 +63,8 @@ def compare(
     """Search each strategy's chunks for the answers to all questions, and measure the results.
 
     The chunks of all documents go into one index, which is searched by exact cosine similarity. A
-    retriever searches for itself. Without questions, the report has only the chunks and their
-    faults.
+    retriever searches for itself. Without questions, the report has only the chunks of chunkers and
+    their faults.
 
     Parameters:
         strategies: one strategy, several in a list, or several by their names in the report. A
@@ -87,9 +87,9 @@ def compare(
 
     Returns: a `Report`, which prints as a table.
 
-    Raises: ValueError if a question does not fit the documents, if a strategy gives no chunks, or
-    if a number is out of range; TypeError if the documents have no names; ModelError if the model
-    fails.
+    Raises: ValueError if a question does not fit the documents, if a strategy gives no chunks, if
+    there are neither questions nor chunkers, or if a number is out of range; TypeError if the
+    documents have no names; ModelError if the model fails.
 
     >>> from rag_splitters.models import HashingEmbeddings
     >>> documents = {"tale": "The lamp is in the hall. The cat is out."}
@@ -107,7 +107,13 @@ def compare(
     if not any(text.strip() for text in documents.values()):
         raise InputError("there are no documents: pass at least one text that is not blank")
     by_name = strategies_by_name(strategies)
-    needs_model = bool(questions) and not all(map(search_method, by_name.values()))
+    has_chunkers = not all(map(search_method, by_name.values()))
+    if not questions and not has_chunkers:
+        raise InputError(
+            "retrievers need questions: pass questions=...; without them, only the chunks of "
+            "chunkers are examined"
+        )
+    needs_model = bool(questions) and has_chunkers
     model = _model(embeddings, cache) if needs_model else None
     description = model.description if model else ""
     settings = Settings(k, tuple(sorted(set(budgets))), length_function, description)
