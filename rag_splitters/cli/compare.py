@@ -94,13 +94,15 @@ def compare(
     from rag_splitters.models import HashingEmbeddings
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
-    models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
+    model = evaluation.CachedEmbeddings(models["embeddings"], cache)
+    if type(models["embeddings"]) is not HashingEmbeddings:  # retrievers know these by their class
+        models["embeddings"] = model
     benchmark = _benchmark(paths, questions, html)
     report = evaluation.compare(
         _strategies(strategies or (), models, benchmark),
         benchmark.documents,
         benchmark.questions,
-        models["embeddings"],
+        model,
         k=k,
         budgets=budgets,
     )

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from langchain_core.documents import Document
 from typer.testing import CliRunner, Result
 
 from rag_splitters.cli import app
+from rag_splitters.evaluation import compare, read_benchmark
+from rag_splitters.langchain import parent_document_retriever
 
 FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
 SMALL = """sentence:{"chunk_size": 30, "length_function": "tokens"}"""
@@ -129,6 +132,17 @@ def test_parent_child_is_asked_for_each_budget() -> None:
     assert [budget for budget, _ in parent_child["curve"]] == [60, 120]
     assert len(small["curve"]) > 30
     assert parent_child["metrics"]["retrieved"]["mean"] <= 120
+
+
+def test_parent_child_searches_as_in_python_without_a_model() -> None:
+    benchmark = read_benchmark(FOLDER)
+    documents = [Document(text, id=name) for name, text in benchmark.documents.items()]
+    retrievers = {"parent_child": parent_document_retriever(documents)}
+    expected = compare(retrievers, benchmark.documents, benchmark.questions, budgets=[400])
+    result = run(str(FOLDER), "-s", "parent_child", "--budget", "400", "--json")
+    (row,) = json.loads(result.stdout)["strategies"]
+    for name in ("recall@400", "precision", "retrieved"):
+        assert row["values"][name] == expected.values("parent_child", name).tolist()
 
 
 def test_each_bad_question_is_told_in_a_line_of_its_own(folder: Path) -> None:
