@@ -24,15 +24,21 @@ def stable_uuid(*parts: str) -> str:
 
 
 class ChunkIds:
-    """Makes the ids of the chunks of one document.
+    """Makes the ids of the chunks of one document, which are all different.
+
+    A strategy that rewrites text may give several chunks the same place and the same text. They are
+    numbered, in their order; the first has the id that it would have alone.
 
     Parameters:
         text: the document's text.
         metadata: its metadata.
         document_id: the user's id; without one, text and metadata identify the document.
 
-    >>> ChunkIds("some text", {}, "report.pdf").of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
+    >>> ids = ChunkIds("some text", {}, "report.pdf")
+    >>> ids.of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
     True
+    >>> ids.of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
+    False
     """
 
     def __init__(
@@ -42,6 +48,7 @@ class ChunkIds:
             self._hash, self._text = _hash(_describe(metadata), text), None
         else:  # the user's id does not identify the text, so the ids include the text of the chunks
             self._hash, self._text = _hash(document_id), text
+        self._counts: dict[str, int] = {}
 
     def source(self) -> bytes:
         """Return a hash that identifies the document."""
@@ -53,7 +60,7 @@ class ChunkIds:
         self._hash.update(b"%d;" % number)
 
     def of(self, start: int, end: int, content: str | None = None) -> str:
-        """Return the id of a chunk.
+        """Return the id of the next chunk.
 
         Parameters:
             start: its offset in the document, in code points.
@@ -63,6 +70,11 @@ class ChunkIds:
         if content is None and self._text is not None:
             content = self._text[start:end]
         name = f"{start}:{end}" if content is None else f"{start}:{end}:{content}"
+        new_id = self._id_of(name)
+        count = self._counts[new_id] = self._counts.get(new_id, 0) + 1
+        return new_id if count == 1 else self._id_of(f"{count}#{name}")
+
+    def _id_of(self, name: str) -> str:
         digest = self._hash.copy()
         digest.update(name.encode("utf-8", "surrogatepass"))
         return _as_uuid(digest.hexdigest())

@@ -81,6 +81,9 @@ IS_SMOKE = settings().max_examples < 10
 HARD_TEXTS = (VIOLATIONS[2], VIOLATIONS[4], "\ufeff# H\r\n\r\n" + "".join(VIOLATIONS[-3:]))
 """The texts for the adapters, which add nothing of their own to most of what can go wrong."""
 
+REPEATS = '<main><p>Hi</p><img alt="' + "one two three. " * 100 + '"></main>'
+"""A text of which some strategies make equal chunks at the same place; only their ids differ."""
+
 
 def with_examples(texts: Iterable[str]) -> Callable[[Test], Test]:
     """The property test with every one of the texts as an explicit example."""
@@ -138,7 +141,7 @@ def _cuts(spans: list[Span]) -> list[tuple[int, int, str]]:
 
 @each_strategy
 @fewest
-@with_examples(HARD_TEXTS)
+@with_examples((*HARD_TEXTS, REPEATS))
 @given(text=hostile_texts())
 def test_text_splitter_cuts_where_the_chunker_does(strategy: str, text: str) -> None:
     for chunker, splitter in zip(CASES[strategy], splitters(strategy), strict=True):
@@ -148,11 +151,12 @@ def test_text_splitter_cuts_where_the_chunker_does(strategy: str, text: str) -> 
         assert splitter.split_text(text) == [chunk.text for chunk in chunks]
         ids = [document.id for document in splitter.create_documents([text])]
         assert ids == [chunk.id for chunk in chunks]
+        assert len(set(ids)) == len(ids)
 
 
 @each_strategy
 @fewest
-@with_examples(HARD_TEXTS)
+@with_examples((*HARD_TEXTS, REPEATS))
 @given(text=hostile_texts())
 def test_node_parser_cuts_where_the_chunker_does(strategy: str, text: str) -> None:
     of_the_text = parsers(strategy, count_metadata=False)

@@ -21,12 +21,14 @@ from rag_splitters import (
     ContextualChunker,
     EntityChunker,
     HierarchicalChunker,
+    HybridChunker,
     PageChunker,
     RecursiveChunker,
     SemanticChunker,
     SentenceChunker,
     SeparatorChunker,
     Span,
+    TitledChunker,
     TokenChunker,
 )
 from rag_splitters.distributed import TableSplitter, columns, splitter
@@ -121,6 +123,16 @@ def test_chunks_that_a_subclass_rewrites_are_those_of_the_front_end() -> None:
     assert chunks.column("start_index").to_pylist() == [0, None, None]
     assert len(set(chunks.column("chunk_id").to_pylist())) == 3
     assert len({chunk.id for chunk in Rewriting().chunk("one two")}) == 3
+
+
+def test_chunks_that_repeat_rewritten_text_have_the_ids_of_the_front_end() -> None:
+    titled = TitledChunker(chunker=RecursiveChunker(chunk_size=400), title="T")
+    stages = (titled, RecursiveChunker(chunk_size=18))
+    given = [Given("a", "ha ha ha. " * 100), Given(None, "ha ha ha. " * 100)]
+    chunks = TableSplitter(HybridChunker(stages=stages), id_column="key")
+    rows = of_rows(chunks.split_table(table_of(given)).to_pylist())
+    assert rows == expected(rag_splitters.langchain.HybridTextSplitter(stages=stages), given)
+    assert len({row["id"] for row in rows}) == len(rows)
 
 
 def test_page_break_numbers_pages_from_the_document_s_first() -> None:

@@ -20,7 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import TextSplitter
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rag_splitters import ParagraphChunker, RecursiveChunker
+from rag_splitters import ParagraphChunker, RecursiveChunker, TitledChunker
 from rag_splitters.langchain import (
     HybridTextSplitter,
     ParagraphTextSplitter,
@@ -189,6 +189,16 @@ def test_duplicated_documents_get_distinct_ids(splitter: Any) -> None:
     documents = splitter.split_documents([Document(page_content=STORY, metadata={"a": [1]})] * 3)
     ids = [document.id for document in documents]
     assert len(set(ids)) == len(ids) == 3 * len(splitter.split_text(STORY))
+
+
+def test_vector_stores_take_chunks_that_repeat_rewritten_text() -> None:
+    titled = TitledChunker(chunker=RecursiveChunker(chunk_size=400), title="T")
+    splitter = HybridTextSplitter(stages=[titled, RecursiveChunker(chunk_size=18)])
+    chunks = splitter.create_documents(["ha ha ha. " * 300])
+    places = {(chunk.page_content, chunk.metadata["start_index"]) for chunk in chunks}
+    ids = Chroma("repeats", HashingEmbeddings(dimensions=16)).add_documents(chunks)
+    assert len(set(ids)) == len(ids) == len(chunks) > len(places)
+    assert splitter.create_documents(["ha ha ha. " * 300]) == chunks
 
 
 @pytest.mark.parametrize("given", [["a", "a"], ["a", "a", "a#2"], ["a#2", "a", "a"]])
