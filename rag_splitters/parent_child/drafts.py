@@ -154,13 +154,17 @@ def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str],
 def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[Entry]:
     """Make the parents of a document from its chunks; without chunks, it is its only parent.
 
-    A document that is itself a chunk with exact positions passes its own start on.
+    A document that is itself a chunk with exact positions passes its own start on. Of parents with
+    the same text at the same place, as a strategy that rewrites text may make, there is one.
     """
     if chunks is None:
         positions = {"start_index": 0, "end_index": len(source.text)}
         chunks = [replace(source, metadata=source.metadata | positions)]
-    parents = [_placed(identity, chunk, source.offset, n) for n, chunk in enumerate(chunks)]
-    return [replace(parent, metadata=copy_metadata(parent.metadata)) for parent in parents]
+    parents: dict[str, Entry] = {}
+    for number, chunk in enumerate(chunks):
+        parent = _placed(identity, chunk, source.offset, number)
+        parents.setdefault(parent.id or "", parent)
+    return [replace(parent, metadata=copy_metadata(parent.metadata)) for parent in parents.values()]
 
 
 def _make_draft(

@@ -10,8 +10,10 @@ from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 
 from rag_splitters.langchain import (
+    ContentAwareTextSplitter,
     FixedSizeTextSplitter,
     ParentDocumentRetriever,
+    SentenceTextSplitter,
     parent_document_retriever,
 )
 from tests.parent_child.test_langchain import PARAGRAPHS, TEXT, build, children
@@ -46,6 +48,23 @@ def test_duplicates_in_one_call_are_stored_once_and_the_last_counts() -> None:
         len(children(retriever))
         == -(-len(TEXT) // 80) * 3 - (len(TEXT) % 80 <= 60) - (len(TEXT) % 80 <= 30) + 1
     )
+
+
+def test_parents_that_repeat_rewritten_text_are_stored_once() -> None:
+    page = '<main><p>Hi</p><img alt="' + "one two three. " * 100 + '"></main>'
+    retriever = build(
+        [Document(page_content=page, id="a")],
+        parent_splitter=ContentAwareTextSplitter(chunk_size=100),
+        child_splitter=SentenceTextSplitter(chunk_size=40),
+    )
+    parents = [each for each in retriever.docstore.yield_keys() if "/" not in each]
+    assert len(retriever.get(parents)) == len(parents) > 2
+    stored = retriever.vectorstore._collection.get()  # type: ignore[attr-defined]
+    owners = [metadata["parent_id"] for metadata in stored["metadatas"]]
+    pairs = list(zip(owners, stored["documents"], strict=True))
+    assert len(set(pairs)) == len(pairs) > len(parents)
+    assert retriever.verify().is_sound
+    assert retriever.get(["a"])[0].page_content == page
 
 
 def test_delete_takes_a_source() -> None:
