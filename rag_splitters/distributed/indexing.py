@@ -190,8 +190,8 @@ def check_repeated(ids: Sequence[str]) -> None:
     """Raise ValueError if there are ids that several different documents share."""
     if ids:
         raise InputError(
-            f"different documents have the same id, such as {', '.join(map(repr, ids))}: ids must "
-            "be unique, because the rows of a dataset have no order, so none of them is the last"
+            f"different documents have the same id, such as {', '.join(map(repr, ids))}, so one "
+            "would replace the other: give each document an id of its own"
         )
 
 

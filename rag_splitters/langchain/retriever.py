@@ -176,7 +176,10 @@ class ParentDocumentRetriever(
         ids: Sequence[str] | None = None,
         add_to_docstore: bool = True,
     ) -> list[str]:
-        """Add or replace documents, under `ids` or else their own ids, and return the ids."""
+        """Add or replace documents, under `ids` or else their own ids, and return the ids.
+
+        Raises ValueError if different documents have the same id.
+        """
         if not add_to_docstore:
             raise InputError(
                 "add_to_docstore=False is not supported, because it would write children whose "

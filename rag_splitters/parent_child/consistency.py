@@ -23,6 +23,7 @@ from rag_splitters.parent_child.identity import (
     refuse_classic,
 )
 from rag_splitters.parent_child.indexing import (
+    Outcome,
     add,
     check_refusals,
     find_documents,
@@ -105,12 +106,12 @@ async def sync(
     stores: Stores, documents: Iterable[Entry], scope: Mapping[str, Any] | None
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
-    by_id: dict[str | int, Entry] = {}
-    for document in check_scope(documents, scope):  # the last one of several with one id wins
-        by_id[len(by_id) if document.id is None else document.id] = document
-    all_outcomes = await add(stores, by_id.values())
+    all_outcomes = await add(stores, list(check_scope(documents, scope)))
     refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
-    outcomes = {outcome.identity: outcome for outcome in all_outcomes if not outcome.refusal}
+    outcomes: dict[str, Outcome] = {}
+    for outcome in all_outcomes:  # of equal documents, the first says what happened
+        if not outcome.refusal:
+            outcomes.setdefault(outcome.identity, outcome)
     identities = await find_documents(stores, scope)
     unlisted = [each for each in identities if each not in outcomes and each not in refused]
     by_status: dict[str, list[str]] = {"added": [], "changed": [], "unchanged": []}

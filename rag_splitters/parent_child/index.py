@@ -167,8 +167,9 @@ class ParentChildIndex(Generic[A, D]):
     ) -> list[str]:
         """Add or replace documents, under `ids` if given, and return the id of each.
 
-        Raises RefusedDocumentsError, which names document and key, for documents whose metadata the
-        docstore cannot keep; the others are added all the same.
+        Raises ValueError, before anything of a list is written, if different documents have the
+        same id; and RefusedDocumentsError, which names document and key, for documents whose
+        metadata the docstore cannot keep; the others are added all the same.
         """
         entries = self._entries(documents)
         if ids is not None:
@@ -193,15 +194,17 @@ class ParentChildIndex(Generic[A, D]):
             documents: the documents; each must lie within the scope.
             scope: metadata that a document must have to be removed; None: every document.
 
-        Raises ValueError for a document outside of the scope, and, when all others are in the
-        index, RefusedDocumentsError for documents whose metadata the docstore cannot keep; what was
+        Raises ValueError, before anything is written, for a document outside of the scope, and if
+        different documents have the same id; and, when all others are in the index,
+        RefusedDocumentsError for documents whose metadata the docstore cannot keep; what was
         there under their ids stays.
         """
         return await sync(self._stores(), self._entries(documents), scope)
 
     def _entries(self, documents: Iterable[A]) -> Iterable[Entry]:
         check_list(documents, "documents")
-        return map(self._entry, documents)
+        entries = map(self._entry, documents)
+        return list(entries) if isinstance(documents, Sequence) else entries
 
     async def _list_ids(self, *, scope: Mapping[str, Any] | None = None) -> list[str]:
         """List the ids of all documents or, with a scope, of those that have these metadata."""

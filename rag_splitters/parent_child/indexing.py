@@ -10,7 +10,7 @@ the same again finishes the job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -76,15 +76,20 @@ async def add(
     """Add or replace documents, and return the outcome of each, in order.
 
     Unchanged documents are skipped: nothing is embedded or written. Pass `always=True` to write
-    them anyway. If several documents share an identity, the last one wins. A document that cannot
-    be stored is refused before anything of it is written.
+    them anyway. Equal documents with the same id count as one. A document that cannot be stored is
+    refused before anything of it is written.
 
     Parameters:
+        documents: a list is checked for different documents with the same id before anything is
+            written; of an iterator, the groups that were read before such a document are written.
         own_vectors: the model's vectors of texts that need not be embedded.
         tolerant: whether a document that cannot be cut is refused, too, instead of raising.
+
+    Raises ValueError for different documents with the same id.
     """
     outcomes: list[Outcome] = []
-    for group in grouped(documents):
+    checked = _check_ids(stores, documents)
+    for group in grouped(list(checked) if isinstance(documents, Sequence) else checked):
         refusals = [
             _find_refusal(stores, document, number)
             for number, document in enumerate(group, len(outcomes))
@@ -104,6 +109,26 @@ async def add(
                 reason = refusal or failures[identity or ""]
                 outcomes.append(Outcome(document.id or "", "failed", reason))
     return outcomes
+
+
+def _check_ids(stores: Stores, documents: Iterable[Entry]) -> Iterator[Entry]:
+    """Pass documents on, and raise a ValueError for one whose id a different document has.
+
+    Documents that will be refused are left out of the comparison: nothing of them is written.
+    """
+    versions: dict[str, tuple[int, str]] = {}
+    for number, document in enumerate(documents):
+        if document.id is not None and _find_refusal(stores, document, number) is None:
+            version = source_identity(document.text, document.metadata)
+            first, other = versions.setdefault(document.id, (number, version))
+            if version != other:
+                raise InputError(
+                    f"documents[{first}] and documents[{number}] are different, but have the same "
+                    f"id {document.id!r}, so one would replace the other: give each document an id "
+                    f"of its own, such as {f'{document.id}#1'!r}, or join the pages of a file into "
+                    "one document"
+                )
+        yield document
 
 
 async def _draft(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.keyvalue import SQLiteStore
 from rag_splitters.parent_child.records import record_key
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
@@ -67,12 +68,47 @@ def test_sync_leaves_what_is_outside_of_its_scope(front: FrontEnd) -> None:
 
 
 @every_front_end
-def test_sync_takes_the_last_of_several_versions(front: FrontEnd) -> None:
-    versions: list[Page] = [("v", f"Version {n}.", {}) for n in range(3)]
-    retriever = front.build([versions[2], ("gone", "Gone.", {})])
-    done = front.do(retriever, "sync", front.documents(versions))
-    assert (done.added, done.unchanged, done.deleted) == ([], ["v"], ["gone"])
-    assert [r.text for r in front.find(retriever, "version")] == ["Version 2."]
+def test_sync_counts_equal_documents_as_one(front: FrontEnd) -> None:
+    retriever = front.build([PAGES[0], ("gone", "Gone.", {})])
+    copies = [PAGES[1]] * 600  # more than are written at once
+    done = front.do(retriever, "sync", front.documents([*PAGES[:2], *copies]))
+    assert (done.added, done.unchanged, done.deleted) == (["p1"], ["p0"], ["gone"])
+    assert (done.changed, front.do(retriever, "list_ids")) == ([], ["p0", "p1"])
+
+
+@every_front_end
+@pytest.mark.parametrize("method", ["add_documents", "sync"])
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [("v", "Version 0.", {}), ("v", "Version 1.", {})],
+        [("v", "Version 0.", {"page": 0}), ("v", "Version 0.", {"page": 1})],
+    ],
+    ids=["text", "metadata"],
+)
+def test_different_documents_with_one_id_are_refused_before_anything_is_written(
+    front: FrontEnd, method: str, pages: list[Page]
+) -> None:
+    retriever = front.build(PAGES)
+    before = [(r.text, r.metadata) for r in front.find(front.varied(retriever, k=50), "amber")]
+    others: list[Page] = [(f"q{n}", sentence(n), {}) for n in range(600)]
+    message = r"documents\[1\] and documents\[601\] are different, .* id 'v', .* such as 'v#1',"
+    with pytest.raises(InputError, match=message):
+        front.do(retriever, method, front.documents([others[0], pages[0], *others[1:], pages[1]]))
+    assert sorted(front.do(retriever, "list_ids")) == sorted(name for name, _, _ in PAGES)
+    with pytest.raises(InputError, match=r"documents\[0\] and documents\[1\]"):
+        front.do(retriever, method, iter(front.documents(pages)))
+    after = [(r.text, r.metadata) for r in front.find(front.varied(retriever, k=50), "amber")]
+    assert after == before
+    assert front.do(retriever, "verify").is_sound
+
+
+@every_front_end
+def test_one_id_for_different_documents_is_refused_where_ids_are_passed(front: FrontEnd) -> None:
+    retriever = front.build()
+    with pytest.raises(InputError, match=r"have the same id 'report\.pdf'"):
+        front.do(retriever, "add_documents", front.documents(PAGES[:2]), ids=["report.pdf"] * 2)
+    assert front.do(retriever, "list_ids") == []
 
 
 def lose_children(front: FrontEnd, retriever: Any) -> dict[str, list[str]]:
