@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, op
 from rag_splitters.cli.views import note_left_out, progress_bar, write_line
 from rag_splitters.errors import FileError, InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE
+from rag_splitters.parent_child.index import add_and_report
 from rag_splitters.reading.files import find_files, read_sources
 from rag_splitters.reading.parts import OF_LINES
 from rag_splitters.text.coloured import number_of
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from rag_splitters.span import Source
 
 
-_STATES = ("new", "changed", "unchanged")
+_STATES = {"added": "new", "changed": "changed", "unchanged": "unchanged"}
+"""What the command says of a file, by what adding its documents did."""
 
 
 def index(
@@ -80,7 +82,7 @@ def index(
     ):
         settings.write(folder)
         try:
-            retriever.add_documents(_documents(progress.track(files), retriever, counts))
+            counts.count(add_and_report(retriever, _documents(progress.track(files), counts)))
             if not sync:  # messages of mailboxes and parts of logs that are gone
                 for name in counts.divided:
                     _remove_others(retriever, counts, {"source": name})
@@ -112,13 +114,23 @@ class _Counts:
 
     Parameters:
         divided: the names of the files that may consist of several documents, such as a mailbox.
+        ids: the ids of all documents.
+        ids_of_files: those of each file that could be read.
     """
 
-    files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES, 0))
+    files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES.values(), 0))
     removed: int = 0
     errors: list[str] = field(default_factory=list)
     divided: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
+    ids_of_files: list[set[str]] = field(default_factory=list)
+
+    def count(self, statuses: Mapping[str, str]) -> None:
+        """Count the files by what adding their documents did."""
+        for ids in self.ids_of_files:
+            states = {_STATES[statuses[each]] for each in ids}
+            state = states.pop() if len(states) == 1 else "changed" if states else "unchanged"
+            self.files[state] += 1
 
     def row(self) -> dict[str, Any]:
         """Return the counts as JSON."""
@@ -140,26 +152,23 @@ def _check_folder(folder: Path) -> None:
         raise FileError(f"{folder} is a file: name a folder for the index")
 
 
-def _documents(
-    files: Iterable[Path], retriever: ParentDocumentRetriever, counts: _Counts
-) -> Iterator[Document]:
-    """Yield the files as documents whose ids begin with their paths. Counts the files on the way.
+def _documents(files: Iterable[Path], counts: _Counts) -> Iterator[Document]:
+    """Yield the files as documents whose ids begin with their paths. Notes the ids on the way.
 
     A file of which a part cannot be read counts as unreadable, and its parts are not removed.
     """
     for path in files:
-        states = set[str]()
+        ids = set[str]()
         try:
             for source in read_sources(path):
                 document = _document(source, path)
-                states.add(_state(document, retriever))
+                ids.add(str(document.id))
                 counts.ids.add(str(document.id))
                 yield document
         except RagSplittersError as error:
             counts.errors.append(str(error))
             continue
-        state = states.pop() if len(states) == 1 else "changed" if states else "unchanged"
-        counts.files[state] += 1
+        counts.ids_of_files.append(ids)
         if path.suffix.lower() in (".mbox", *OF_LINES):
             counts.divided.append(document_name(path))
 
@@ -180,12 +189,6 @@ def _document(source: Source, path: Path) -> Document:
     new_id = f"{name}{str(source.id).removeprefix(path.as_posix())}"
     metadata = {**source.metadata, "source": name}
     return Document(page_content=source.text, metadata=metadata, id=new_id)
-
-
-def _state(document: Document, retriever: ParentDocumentRetriever) -> str:
-    """Return whether a document is new, changed or unchanged."""
-    before = [each.page_content for each in retriever.get([str(document.id)])]
-    return "unchanged" if before == [document.page_content] else "changed" if before else "new"
 
 
 def document_name(path: Path) -> str:

@@ -23,13 +23,13 @@ from rag_splitters.parent_child.identity import (
     refuse_classic,
 )
 from rag_splitters.parent_child.indexing import (
-    Outcome,
     add,
     check_refusals,
     find_documents,
     has_metadata,
     remove_documents,
     remove_rows,
+    statuses,
 )
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
@@ -106,22 +106,17 @@ async def sync(
     stores: Stores, documents: Iterable[Entry], scope: Mapping[str, Any] | None
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
-    all_outcomes = await add(stores, list(check_scope(documents, scope)))
-    refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
-    outcomes: dict[str, Outcome] = {}
-    for outcome in all_outcomes:  # of equal documents, the first says what happened
-        if not outcome.refusal:
-            outcomes.setdefault(outcome.identity, outcome)
-    identities = await find_documents(stores, scope)
-    unlisted = [each for each in identities if each not in outcomes and each not in refused]
+    outcomes = await add(stores, list(check_scope(documents, scope)))
+    listed = {outcome.identity for outcome in outcomes}
+    unlisted = [each for each in await find_documents(stores, scope) if each not in listed]
     by_status: dict[str, list[str]] = {"added": [], "changed": [], "unchanged": []}
-    for outcome in outcomes.values():
-        by_status[outcome.status].append(outcome.identity)
+    for identity, status in statuses(outcomes).items():
+        by_status[status].append(identity)
     report = SyncReport(
         **by_status,
         deleted=await remove_documents(stores, unlisted, scope),
     )
-    check_refusals(all_outcomes, report)
+    check_refusals(outcomes, report)
     return report
 
 

@@ -21,6 +21,7 @@ from rag_splitters.parent_child.errors import MissingParentsError, RefusedDocume
 from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
 from rag_splitters.parent_child.indexing import (
+    Status,
     add,
     check_refusals,
     find_documents,
@@ -28,6 +29,7 @@ from rag_splitters.parent_child.indexing import (
     list_of_ids,
     reembed_documents,
     remove,
+    statuses,
 )
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
@@ -100,6 +102,16 @@ def _shareable_stores(index: ParentChildIndex[Any, Any]) -> tuple[Stores, KeyVal
             "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
         )
     return stores, stores.docstore
+
+
+def add_and_report(index: ParentChildIndex[A, Any], documents: Iterable[A]) -> dict[str, Status]:
+    """Add documents to an index, and return what became of each, by id.
+
+    Raises what `add_documents` raises.
+    """
+    outcomes = run(add(index._stores(), index._entries(documents)))
+    check_refusals(outcomes, statuses(outcomes))
+    return statuses(outcomes)
 
 
 class ParentChildIndex(Generic[A, D]):

@@ -170,6 +170,18 @@ def _find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
     return None
 
 
+def statuses(outcomes: Iterable[Outcome]) -> dict[str, Status]:
+    """Return what became of the documents that were not refused, by id.
+
+    Of equal documents, which count as one, the first was written.
+    """
+    result: dict[str, Status] = {}
+    for outcome in outcomes:
+        if not outcome.refusal:
+            result.setdefault(outcome.identity, outcome.status)
+    return result
+
+
 def check_refusals(outcomes: Iterable[Outcome], result: object) -> None:
     """Raise a RefusedDocumentsError if documents were refused, with the result for the others."""
     refusals = [outcome.refusal for outcome in outcomes if outcome.refusal]

@@ -631,6 +631,22 @@ def test_damaged_settings_of_an_index_give_one_line(folder: Path, text: str) -> 
     assert "settings.json is damaged: " in refused("index", "idx", "a.txt")
 
 
+def test_index_says_which_files_it_wrote_again(docs: Path) -> None:
+    """Also those of which only the cuts or the metadata have changed."""
+    subtitles = "1\n00:00:0{}.000 --> 00:00:09.000\nA zeppelin.\n"
+    (docs / "a.srt").write_text(subtitles.format(1))
+    run("index", "idx", "docs")
+    before = stored("idx")
+    (docs / "a.srt").write_text(subtitles.format(2))
+    assert "4 files (0 new, 1 changed, 3 unchanged)" in run("index", "idx", "docs").stdout
+    assert "4 files (0 new, 0 changed, 4 unchanged)" in run("index", "idx", "docs").stdout
+    assert stored("idx").keys() == before.keys()
+    result = run("index", "idx", "docs", "--child-size", "60", "--json")
+    assert len(stored("idx")) > len(before)
+    counts = json.loads(result.stdout)
+    assert (counts["new"], counts["changed"], counts["unchanged"]) == (0, 3, 1)
+
+
 def test_index_leaves_itself_out(docs: Path) -> None:
     run("index", "docs/idx", "docs")
     (docs / "idx" / "note.md").write_text("never read")
