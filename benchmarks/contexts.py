@@ -58,10 +58,10 @@ def chunkers() -> dict[str, Chunker]:
     inner = RecursiveChunker(chunk_size=150, length_function="tokens")
     return {
         "no context": inner,
-        "headings alone (llm=None)": ContextualChunker(chunker=inner),
+        "headings alone (llm=None)": ContextualChunker(chunker=inner, count_context=False),
         **{
             f"quotations from {window:,} characters": ContextualChunker(
-                chunker=inner, llm=quote, document_window=window
+                chunker=inner, llm=quote, count_context=False, document_window=window
             )
             for window in WINDOWS
         },

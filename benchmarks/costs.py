@@ -114,9 +114,11 @@ def chunkers(bill: Bill) -> dict[str, Chunker]:
         "`Embedding`": EmbeddingChunker(embeddings=embeddings),
         "`Cluster`": ClusterChunker(embeddings=embeddings),
         "`Agentic`": AgenticChunker(llm=llm),
-        "`Contextual(llm=None)`": ContextualChunker(),
-        "`Contextual`": ContextualChunker(llm=llm),
-        "`Contextual(document_window=20000)`": ContextualChunker(llm=llm, document_window=20_000),
+        "`Contextual(llm=None)`": ContextualChunker(count_context=False),
+        "`Contextual`": ContextualChunker(llm=llm, count_context=False),
+        "`Contextual(document_window=20000)`": ContextualChunker(
+            llm=llm, count_context=False, document_window=20_000
+        ),
         "`Proposition`": PropositionChunker(llm=llm),
     }
 

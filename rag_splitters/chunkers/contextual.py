@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
@@ -12,10 +13,11 @@ from pydantic import AfterValidator, BaseModel, Field
 from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import CompositeChunker
+from rag_splitters.contract.sized import CompositeChunker, unit_of
 from rag_splitters.meaning.situating import (
     Situations,
     heading_contexts,
+    longest_heading_context,
     room_for_context,
     shorten,
 )
@@ -26,6 +28,8 @@ from rag_splitters.models.describing import cache_name, describe_model
 from rag_splitters.models.failures import Failure, apply_on_error
 from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.outline import Outline
+from rag_splitters.text.sizing import text_length
 
 _PROMPT = """Write a short context for a chunk of a document, of one or two sentences, that says \
 where in the document the chunk is and what it is about, so that a search finds it: name the \
@@ -69,9 +73,11 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     Dropped: with `on_error="skip"`, documents that the model failed on.
     Rewrites: a chunk's text is the context, a blank line, and the chunk; `start` and `end` are the
     chunk's own. Metadata: `context`; `fallback`: "plain" for a chunk that the model failed on.
-    The context is added to the inner chunker's size. With `count_context`, chunks are smaller by a
-    third, but at most by 100 words, and a context that is too long is cut after a word. The model
-    words the context itself: show users the chunk, not the context.
+    The context counts towards the inner chunker's size: a third of each chunk, but at most 100
+    words and no more than the longest headings need, is left for it, and a context that is too long
+    is cut after a word. With `count_context=False`, it is added to that size, so chunks can be
+    larger than `chunk_size`. The model words the context itself: show users the chunk, not the
+    context.
 
     Raises ModelError, which names the document and the chunk, if a call fails or an answer is
     empty; ValueError if `llm` is not a chat model, if the prompt lacks {document} or {chunk}, if
@@ -103,8 +109,8 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     document_window: int | None = Field(default=8_000, ge=1)
     """Number of characters of the document that the model sees; None: all of it."""
 
-    count_context: bool = False
-    """Whether the context counts towards the inner chunker's size."""
+    count_context: bool = True
+    """Whether the context counts towards the inner chunker's size; if not, it is added to it."""
 
     cache_by: Literal["window", "chunk"] = "window"
     """When to reuse a context from the cache. "window": for the same chunk in the same window.
@@ -118,12 +124,14 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         resized = self.resized()
-        inner = await resized.chunker.plan(resized._with_room(sources))
+        is_free = self.llm is None
+        outlines = [Outline.of(s.text, metadata=s.metadata) for s in sources] if is_free else []
+        inner = await resized.chunker.plan(resized._with_room(sources, outlines))
         failures: list[Failure] = []
         contexts: Iterator[str | ModelError]
         if self.llm is None:
-            pairs = zip(sources, inner, strict=True)
-            paths = (heading_contexts(each.text, each.metadata, spans) for each, spans in pairs)
+            rows = zip(outlines, sources, inner, strict=True)
+            paths = (heading_contexts(each, s.metadata, spans) for each, s, spans in rows)
             contexts = chain.from_iterable(paths)
         else:
             situations = Situations(
@@ -162,12 +170,27 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         own = spans if self.count_context else [_without_context(span, text) for span in spans]
         return self.resized().chunker.spans_fit(own, text)
 
-    def _with_room(self, sources: Sequence[Source]) -> Sequence[Source]:
-        """Return the sources with room for a context, if that counts towards the size."""
+    def _with_room(self, sources: Sequence[Source], outlines: Sequence[Outline]) -> list[Source]:
+        """Return the sources with room for a context, if that counts towards the size.
+
+        Headings take no more room than the longest of the document needs.
+        """
         if not self.count_context:
-            return sources
+            return list(sources)
         rooms = {each: self._room_after(each) for each in {source.prefix for source in sources}}
-        return [replace(each, prefix=each.prefix + rooms[each.prefix]) for each in sources]
+        own = [rooms[source.prefix] for source in sources]
+        if outlines:
+            length = partial(text_length, length_function=unit_of(self))
+            contexts = [
+                longest_heading_context(outline, source.metadata, length)
+                for outline, source in zip(outlines, sources, strict=True)
+            ]
+            own = [
+                min(room, f"{context}\n\n" if context else "", key=length)
+                for room, context in zip(own, contexts, strict=True)
+            ]
+        pairs = zip(sources, own, strict=True)
+        return [replace(source, prefix=source.prefix + room) for source, room in pairs]
 
     def _room_after(self, prefix: str) -> str:
         """Return a placeholder for a context between a prefix and a chunk."""

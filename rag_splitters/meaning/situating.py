@@ -29,17 +29,16 @@ Fits = Callable[[str], bool]
 
 
 def heading_contexts(
-    text: str, metadata: Mapping[str, Any], spans: Sequence[Span]
+    outline: Outline, metadata: Mapping[str, Any], spans: Sequence[Span]
 ) -> Iterator[str]:
     """Yield for each chunk the title and the headings above it, without those inside it.
 
     Each is shortened to 200 characters.
 
-    >>> text = "# Tea\\n\\n## Green\\n\\nSteep it."
-    >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
+    >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nSteep it.")
+    >>> list(heading_contexts(outline, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
     ['', 'Tea', 'Tea > Green']
     """
-    outline = Outline.of(text, metadata=metadata)
     starts = {heading.start for heading in outline.headings}
     title = str(metadata.get("title") or "")
     for span in spans:
@@ -58,6 +57,19 @@ def _short(heading: str) -> str:
     if len(heading) <= _LONGEST_HEADING:
         return heading
     return heading[: cluster_floor(heading, _LONGEST_HEADING - 64, _LONGEST_HEADING)]
+
+
+def longest_heading_context(
+    outline: Outline, metadata: Mapping[str, Any], length: Callable[[str], int]
+) -> str:
+    """Return the longest title and headings that a chunk of a document can have above it.
+
+    >>> longest_heading_context(Outline.of("# Tea\\n\\n## Green\\n\\nSteep it."), {}, len)
+    'Tea > Green'
+    """
+    below = [Span(heading.start + 1, heading.end) for heading in outline.headings]
+    contexts = heading_contexts(outline, metadata, [Span(0, 0), *below])
+    return max(dict.fromkeys(contexts), key=length)
 
 
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
@@ -177,7 +189,8 @@ class Situations:
         if not by_window:
             anchor = f"{title_of(text, source.metadata)}\n{source.metadata.get('source', '')}"
         window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
-        paths = heading_contexts(text, source.metadata, spans)
+        outline = Outline.of(text, metadata=source.metadata)
+        paths = heading_contexts(outline, source.metadata, spans)
         for number, (span, path) in enumerate(zip(spans, paths, strict=True)):
             window = window_around(text, span, self._size)
             if window not in window_keys:

@@ -14,6 +14,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import Prompt, fill
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
@@ -81,7 +82,8 @@ def sentence_prompts(
     `others` is what to fill in for the other placeholders of each part.
     """
     spans = [Span(sentences[0][0], sentences[-1][1]) for sentences in parts]
-    headings = heading_contexts(source.text, source.metadata, spans)
+    outline = Outline.of(source.text, metadata=source.metadata)
+    headings = heading_contexts(outline, source.metadata, spans)
     return [
         fill(template, sentences=number_sentences(source.text, part), headings=path, **other)
         for part, path, other in zip(parts, headings, others, strict=False)

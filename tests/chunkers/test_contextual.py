@@ -80,7 +80,9 @@ def test_contextual_loses_no_chunk_when_the_model_fails(text: str) -> None:
     def moody(prompt: str) -> str:
         return "" if "word" in chunk_in(prompt) else about(prompt)
 
-    chunker = ContextualChunker(chunker=SMALL, llm=moody, max_retries=0, on_error="plain")
+    chunker = ContextualChunker(
+        chunker=SMALL, llm=moody, max_retries=0, on_error="plain", count_context=False
+    )
     spans = check_chunker(chunker, text)
     for span in spans:
         failed = "word" in text[span.start : span.end]
@@ -91,7 +93,7 @@ def test_contextual_loses_no_chunk_when_the_model_fails(text: str) -> None:
 @pytest.mark.parametrize("kind", [Function, AsyncFunction, LangChainDouble, LlamaIndexDouble])
 def test_every_kind_of_model_gives_the_same_contexts(kind: Any) -> None:
     llm = kind(script=about)
-    chunker = ContextualChunker(chunker=SMALL, llm=llm)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, count_context=False)
     spans = chunker.spans(TEXT)
     assert [span.text_of(TEXT) for span in spans] == [
         f"A part of {len(part)} characters, of some document or other.\n\n{part}"
@@ -201,20 +203,36 @@ def test_heading_of_any_length_costs_in_proportion() -> None:
 def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: int) -> None:
     text = "A sentence of some words. " * 100
     llm = Function(lambda prompt: "Some context, in words, " * 50)
-    counted = ContextualChunker(chunker=inner, llm=llm, count_context=True)
+    counted = ContextualChunker(chunker=inner, llm=llm)
     for span in counted.spans(text):
         assert counted.fits(span.text_of(text))
         assert len(span.context) > inner.chunk_size / share - 30
         assert span.context.split()[-1] in ("Some", "context,", "in", "words,")
-    free = ContextualChunker(chunker=inner, llm=llm)
+    free = ContextualChunker(chunker=inner, llm=llm, count_context=False)
     assert all(len(span.text_of(text)) > inner.chunk_size for span in free.spans(text))
+
+
+@pytest.mark.parametrize("llm", [None, about])
+def test_no_chunk_is_too_large_by_default(llm: Any) -> None:
+    text = "# A heading of several words\n\n" + "A sentence of some words. " * 40
+    chunks = ContextualChunker(llm=llm, chunk_size=100).chunk(text, metadata={"title": "Tea"})
+    assert max(len(chunk.text) for chunk in chunks) <= 100
+    assert all(chunk.text.startswith(chunk.metadata["context"]) for chunk in chunks)
+
+
+def test_headings_take_only_the_room_that_they_need() -> None:
+    body = "A sentence of some words. " * 40
+    inner = RecursiveChunker(chunk_size=100)
+    assert ContextualChunker(chunker=inner).spans(body) == inner.spans(body)
+    below = ContextualChunker(chunker=inner).spans(f"# Tea\n\n{body}")[1:-1]
+    narrow = RecursiveChunker(chunk_size=95).spans(body)
+    assert max(span.end - span.start for span in below) == max(s.end - s.start for s in narrow)
 
 
 def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
     chunker = ContextualChunker(
         chunker=RecursiveChunker(chunk_size=60),
         llm=lambda prompt: "日本語" * 50,
-        count_context=True,
     )
     spans = check_chunker(chunker, "他说。" * 50)
     assert all(len(span.context) >= 10 for span in spans)

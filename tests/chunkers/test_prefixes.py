@@ -91,7 +91,7 @@ def test_every_chunk_after_the_first_has_its_title(kind: Any, unit: Any) -> None
 
 def test_counted_context_cuts_no_word() -> None:
     inner = RecursiveChunker(chunk_size=120, min_chunk_size=110)
-    chunker = ContextualChunker(chunker=inner, llm=lambda prompt: "Cats.", count_context=True)
+    chunker = ContextualChunker(chunker=inner, llm=lambda prompt: "Cats.")
     for span in chunker.spans(TEXT):
         assert words_are_whole(TEXT, span.start, span.end)
 

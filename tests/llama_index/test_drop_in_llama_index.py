@@ -543,7 +543,7 @@ def test_metadata_without_room_for_the_smallest_chunks_name_the_document(
 def test_context_leaves_room_for_metadata(words: int) -> None:
     document = Document(text=TEXT, metadata={"title": "Tea " * 40, "k": "word " * words})
     document.excluded_embed_metadata_keys = document.excluded_llm_metadata_keys = ["title"]
-    parser = ContextualNodeParser(chunk_size=128, count_context=True)
+    parser = ContextualNodeParser(chunk_size=128)
     nodes = parser.get_nodes_from_documents([document])
     before = document.get_metadata_str(MetadataMode.EMBED)
     assert all(parser.fits(f"{before}\n\n{n.metadata['context']}\n\n{n.text}") for n in nodes)

@@ -219,7 +219,7 @@ OTHER: dict[str, Any] = {
     "cache_by": "chunk",
     "contextual.on_error": "plain",
     "contextual.prompt": "What? {document} {chunk}",
-    "count_context": True,
+    "count_context": False,
     "document_window": 500,
     "embeddings": HashingEmbeddings(dimensions=32),
     "llm": about_tea,

@@ -17,6 +17,7 @@ from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import fill
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Source
+from rag_splitters.structure.outline import Outline
 from rag_splitters.text.quotations import QuotableText
 from rag_splitters.text.structure import Range
 
@@ -97,7 +98,7 @@ async def _passages(
     spans = await chunker.plan(sources)
     passages = []
     for (name, text), document_spans in zip(documents.items(), spans, strict=True):
-        headings = heading_contexts(text, {}, document_spans)
+        headings = heading_contexts(Outline.of(text), {}, document_spans)
         for span, path in zip(document_spans, headings, strict=True):
             passage = text[span.start : span.end]
             count = max(1, len(passage) // every)
