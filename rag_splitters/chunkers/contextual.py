@@ -160,6 +160,10 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         for keys, prompts in situations.batches():
             situations.take(keys, await self._ask(prompts, None, _read_context, keys))
 
+    @property
+    def counts_context(self) -> bool:
+        return self.count_context
+
     def fits(self, content: str) -> bool:
         return self.resized().chunker.fits(content) if self.count_context else True
 

@@ -61,6 +61,10 @@ class JsonChunker(MergingChunker):
     """Whether to put the path before each chunk. The path counts towards the size, and its first
     steps are left out if it would fill more than half of a chunk."""
 
+    @property
+    def counts_context(self) -> bool:
+        return self.with_path
+
     def spans(self, text: str) -> list[Span]:
         if not text.strip():
             return []

@@ -272,6 +272,11 @@ class Chunker(BaseModel):
         """Whether every chunk has room for text after a prefix, such as its metadata."""
         return self.fits(f"{prefix} x")
 
+    @property
+    def counts_context(self) -> bool:
+        """Whether chunks may have a `context` that counts towards their size."""
+        return False
+
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         """Whether all of these spans of a text are within their maximum size and overlap."""
         return all(self.fits(span.text_of(text)) for span in spans)

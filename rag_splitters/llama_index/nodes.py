@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
@@ -73,21 +73,36 @@ def holds_more_than_text(node: BaseNode) -> bool:
     return any(getattr(node, name, None) is not None for name in resources)
 
 
-def metadata_text(node: BaseNode) -> str:
+def metadata_text(node: BaseNode, *, with_own: bool = True, with_context: bool = False) -> str:
     """Return the metadata as an embedding model or an LLM sees it, whichever is longer.
 
     It is rendered with the node's templates, without the keys that the node excludes.
+
+    Parameters:
+        with_own: whether the chunks will have the node's own metadata.
+        with_context: whether the chunks will have a `context`, the last of the metadata that are
+            embedded. If so, what is embedded before it, such as "context: ", is included.
     """
-    if not node.metadata:
+    own = node.metadata if with_own else {}
+    if with_context and "context" not in own:
+        labelled = node.model_copy(update={"metadata": {**own, "context": ""}})
+        embedded = _fill(node, labelled.get_metadata_str(mode=MetadataMode.EMBED).lstrip())
+        embedded = embedded.removesuffix("\n\n")  # the context brings a blank line of its own
+    elif own:
+        embedded = _render(node, MetadataMode.EMBED)
+        if node.excluded_embed_metadata_keys == node.excluded_llm_metadata_keys:
+            return embedded
+    else:
         return ""
-    embedded = _render(node, MetadataMode.EMBED)
-    if node.excluded_embed_metadata_keys == node.excluded_llm_metadata_keys:
-        return embedded
-    return max(embedded, _render(node, MetadataMode.LLM), key=len)
+    return max(embedded, _render(node, MetadataMode.LLM), key=len) if own else embedded
 
 
 def _render(node: BaseNode, mode: MetadataMode) -> str:
-    metadata = node.get_metadata_str(mode=mode).strip()
+    return _fill(node, node.get_metadata_str(mode=mode).strip())
+
+
+def _fill(node: BaseNode, metadata: str) -> str:
+    """Put metadata into a node's template."""
     template: str = getattr(node, "text_template", DEFAULT_TEXT_NODE_TMPL)
     try:
         return template.format(content="", metadata_str=metadata) if metadata else ""
@@ -120,20 +135,21 @@ def chunk_nodes(
     new_node = _new_node(**shared) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
-        cls, inherited, excluded = kind, shared, usual
+        cls, inherited, excluded, is_apart = kind, shared, usual, False
         content, metadata = span.text_of(text), copied()
         if details := _flat(span.to_metadata()):
             if span.modality == "image":
                 image = {field: details.pop(key, None) for key, field in _IMAGE.items()}
                 cls, inherited = ImageNode, {**shared, **image}
-            if "context" in details and "context" not in users:
+            if span.context is not None and "context" not in users:
                 # It stays in the metadata: for the embedding model, not for the LLM.
+                is_apart = content.startswith(f"{span.context}\n\n")
                 content = content.removeprefix(f"{span.context}\n\n")
         details["chunk_index"] = index
         if not users.isdisjoint(details):
             details = without(details, users)
         if details.keys() != {"chunk_index"}:
-            excluded = _excluded(node, details)
+            excluded = _excluded(node, details, ("context",) if is_apart else ())
         metadata.update(details)
         position: tuple[int | None, int | None] = offset, bound
         if bound is None:
@@ -222,11 +238,13 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _excluded(node: BaseNode, own_keys: Iterable[str]) -> tuple[list[str], list[str]]:
+def _excluded(
+    node: BaseNode, own_keys: Iterable[str], embedded: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the keys to hide from the embedding model, and those to hide from the LLM."""
-    embedded = [key for key in own_keys if key != "context"]
+    hidden = [key for key in own_keys if key not in embedded]
     return (
-        list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),
+        list(dict.fromkeys([*node.excluded_embed_metadata_keys, *hidden])),
         list(dict.fromkeys([*node.excluded_llm_metadata_keys, *own_keys])),
     )
 

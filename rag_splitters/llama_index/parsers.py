@@ -25,7 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
-from rag_splitters.contract.sized import replace_inside
+from rag_splitters.contract.sized import chunkers_in, replace_inside
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     check_node,
@@ -254,9 +254,13 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         a node leaves no room for text.
         """
         self.check_parameters()
-        if not (self.include_metadata and self.count_metadata):
+        with_context = any(each.counts_context for each in chunkers_in(self))
+        if not self.count_metadata or not (self.include_metadata or with_context):
             return _sources(nodes, [""] * len(nodes))
-        prefixes = list(map(metadata_text, nodes))
+        prefixes = [
+            metadata_text(node, with_own=self.include_metadata, with_context=with_context)
+            for node in nodes
+        ]
         for prefix, node in dict(zip(reversed(prefixes), reversed(nodes), strict=True)).items():
             self._check_room(prefix, f"document {node.node_id!r}")
         return _sources(nodes, prefixes)

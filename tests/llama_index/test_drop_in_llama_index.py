@@ -35,9 +35,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import rag_splitters
 from rag_splitters import (
     CATALOGUE,
+    ContextualChunker,
     HierarchicalChunker,
     ParagraphChunker,
     RecursiveChunker,
+    SentenceChunker,
     register,
 )
 from rag_splitters.llama_index import (
@@ -47,6 +49,7 @@ from rag_splitters.llama_index import (
     HashingEmbedding,
     HierarchicalNodeParser,
     HybridNodeParser,
+    JsonNodeParser,
     ModalityNodeParser,
     RecursiveNodeParser,
     SemanticNodeParser,
@@ -539,7 +542,7 @@ def test_metadata_without_room_for_the_smallest_chunks_name_the_document(
         parser.get_nodes_from_documents([document])
 
 
-@pytest.mark.parametrize("words", [20, 60, 90, 110])
+@pytest.mark.parametrize("words", [20, 60, 90, 107])  # the label "context: " takes 3 tokens
 def test_context_leaves_room_for_metadata(words: int) -> None:
     document = Document(text=TEXT, metadata={"title": "Tea " * 40, "k": "word " * words})
     document.excluded_embed_metadata_keys = document.excluded_llm_metadata_keys = ["title"]
@@ -548,6 +551,35 @@ def test_context_leaves_room_for_metadata(words: int) -> None:
     before = document.get_metadata_str(MetadataMode.EMBED)
     assert all(parser.fits(f"{before}\n\n{n.metadata['context']}\n\n{n.text}") for n in nodes)
     assert min(len(node.text.split()) for node in nodes[:-1]) > 1
+
+
+@pytest.mark.parametrize("metadata", [{}, {"file": "moby.txt"}])
+@pytest.mark.parametrize("include_metadata", [True, False])
+@pytest.mark.parametrize(
+    "parser",
+    [
+        ContextualNodeParser(llm=lambda prompt: "Whales, " * 60, chunk_size=48),
+        ContextualNodeParser(chunker=SentenceChunker(chunk_size=48, length_function="tokens")),
+        TitledNodeParser(
+            chunk_size=48,
+            length_function="tokens",
+            chunker=ContextualChunker(llm=lambda prompt: "On board."),
+        ),
+        JsonNodeParser(chunk_size=48, with_path=True),
+    ],
+    ids=["model", "headings", "titled", "json"],
+)
+def test_what_is_embedded_with_a_context_fits(
+    parser: ChunkerNodeParser, include_metadata: bool, metadata: dict[str, str]
+) -> None:
+    members = json.dumps({"Voyages": [{"of the ship": f"{TEXT[:90]} {n}"} for n in range(30)]})
+    text = members if isinstance(parser, JsonNodeParser) else f"# A voyage\n\n{TEXT}"
+    parser = parser.model_copy(update={"include_metadata": include_metadata})
+    nodes = parser.get_nodes_from_documents([Document(text=text, metadata=metadata)])
+    embedded = [node.get_content(MetadataMode.EMBED) for node in nodes]
+    assert max(map(token_count, embedded)) <= 48
+    contexts = [str(node.metadata.get("context")) for node in nodes[1:]]
+    assert all(each.count(own) == 1 for each, own in zip(embedded[1:], contexts, strict=True))
 
 
 @pytest.mark.parametrize("template", ["{text}", "{0}", "{content"])
