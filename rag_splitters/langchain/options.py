@@ -55,6 +55,14 @@ _RULES: Rules = {
     },
     "is_regex": {"is_separator_regex": rename("is_regex")},
     "segmenter": {"sentence_split_regex": rename("segmenter", "regex:{}".format)},
+    chunkers.SentenceChunker: {
+        "language": only(
+            ["english"],
+            "pass segmenter=PunktTokenizer(language).span_tokenize, from nltk.tokenize.punkt",
+        ),
+        "max_length": only([1_000_000], "texts of any length are cut"),
+        "separator": only(["\n\n"], "a chunk keeps what is between its sentences in the text"),
+    },
     "separators": {"separator": rename("separators", lambda separator: (separator,))},
     # LangChain's token splitters do not strip either.
     **{kind: {"strip_whitespace": ignore} for kind in _WINDOWS},

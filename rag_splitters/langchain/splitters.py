@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar, Literal
@@ -244,7 +245,33 @@ class HybridTextSplitter(chunkers.HybridChunker, ChunkerTextSplitter):
 
 
 class JsonTextSplitter(chunkers.JsonChunker, ChunkerTextSplitter):
-    """LangChain splitter for `JsonChunker`."""
+    """LangChain splitter for `JsonChunker`.
+
+    Like the class of LangChain that it replaces, `split_text` and `create_documents` also take
+    dictionaries and lists. They are cut as `json.dumps(data, ensure_ascii=False)`, which positions
+    refer to.
+
+    >>> JsonTextSplitter(chunk_size=12).split_text({"tea": 4, "milk": 3})
+    ['{"tea": 4,', '"milk": 3}']
+    """
+
+    @override
+    def split_text(self, text: str | dict[str, Any] | list[Any]) -> list[str]:
+        """Return the texts of the chunks of a JSON text, or of data that JSON can hold."""
+        return super().split_text(_to_json(text))
+
+    @override
+    def create_documents(
+        self, texts: list[Any], metadatas: list[dict[Any, Any]] | None = None
+    ) -> list[Document]:
+        """Split JSON texts, or data that JSON can hold, as `ChunkerTextSplitter` does."""
+        check_list(texts, "texts")
+        return super().create_documents(list(map(_to_json, texts)), metadatas)
+
+
+def _to_json(data: Any) -> Any:
+    """Write data as JSON; a text, and anything else, stays as it is."""
+    return json.dumps(data, ensure_ascii=False) if isinstance(data, (dict, list)) else data
 
 
 class KeywordTextSplitter(chunkers.KeywordChunker, ChunkerTextSplitter):

@@ -64,6 +64,14 @@ _RULES: Rules = {
         "max_tokens": _code_size,
         "parser": only([], "pass language= instead; each supported language has its parser"),
     },
+    chunkers.ContentAwareChunker: {
+        "header_path_separator": only(
+            [], 'the path of each chunk is in metadata["headings"], as "Tea > Green tea"'
+        ),
+        "tags": only(
+            [], "all of the main content is read; main_content_only=False adds menus and footers"
+        ),
+    },
     chunkers.SemanticChunker: {
         "breakpoint_percentile_threshold": rename("breakpoint_threshold_amount"),
         "original_text_metadata_key": ignore,

@@ -350,6 +350,9 @@ def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) ->
         (SeparatorTextSplitter, {"separator": "x", "separators": ["y"]}, "separators or separator"),
         (SentenceTextSplitter, {"pipeline": "en"}, 'pass segmenter="spacy:<pipeline>"'),
         (SentenceTextSplitter, {"keep_separator": "end"}, "this strategy has no separators"),
+        (SentenceTextSplitter, {"separator": " "}, "keeps what is between its sentences"),
+        (SentenceTextSplitter, {"language": "german"}, "segmenter=PunktTokenizer(language)"),
+        (SentenceTextSplitter, {"max_length": 100}, "texts of any length"),
         (ours.TokenTextSplitter, {"tokens_per_chunk": 3}, "pass chunk_size"),
         (
             ours.HierarchicalTextSplitter,
@@ -364,6 +367,30 @@ def test_error_names_our_parameter(kind: Any, options: dict[str, Any], message: 
     with pytest.raises(ValueError, match=re.escape(message)) as raised:
         kind(**options)
     assert "pydantic" not in str(raised.value)
+
+
+def test_defaults_of_langchains_sentence_splitters_are_taken() -> None:
+    text = "One. Two.\n\nThree."
+    splitter = SentenceTextSplitter(separator="\n\n", language="english", chunk_size=10)
+    expected = SentenceTextSplitter(chunk_size=10).split_text(text)
+    assert splitter.split_text(text) == expected
+
+
+def test_json_is_also_taken_as_data() -> None:
+    data: dict[str, Any] = {"tea": [{"kind": "grün", "minutes": n} for n in range(5)]}
+    splitter = ours.JsonTextSplitter(chunk_size=60)
+    text = json.dumps(data, ensure_ascii=False)
+    assert splitter.split_text(data) == splitter.split_text(text)
+    taken = splitter.create_documents([data, data["tea"]], [{"a": 1}, {}])
+    assert taken == splitter.create_documents(
+        [text, json.dumps(data["tea"], ensure_ascii=False)], [{"a": 1}, {}]
+    )
+    first = taken[0]
+    start, end = first.metadata["start_index"], first.metadata["end_index"]
+    assert first.page_content == text[start:end]
+    for call in (lambda: splitter.split_text(3), lambda: splitter.create_documents([3])):
+        with pytest.raises(TypeError, match="must be a string"):
+            call()
 
 
 def test_windows_of_tokens_are_langchains(monkeypatch: Any) -> None:

@@ -45,6 +45,7 @@ from rag_splitters import (
 from rag_splitters.llama_index import (
     ChunkerNodeParser,
     CodeNodeParser,
+    ContentAwareNodeParser,
     ContextualNodeParser,
     HashingEmbedding,
     HierarchicalNodeParser,
@@ -234,6 +235,18 @@ def test_tokenizer_and_length_function_contradict() -> None:
 def test_first_of_two_wrong_options_is_the_one_that_is_named(names: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match=rf"^leave {names[0]} out: .*got ';'"):
         TokenNodeParser(**dict.fromkeys(names, ";"))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"header_path_separator": "/"}, r"is in metadata\[\"headings\"\], as \"Tea > Green tea\""),
+        ({"tags": ["p"]}, "main_content_only=False adds menus"),
+    ],
+)
+def test_options_of_parsers_for_files_name_ours(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^leave {next(iter(option))} out: .*{message}"):
+        ContentAwareNodeParser(**option)
 
 
 # Constructors and methods
