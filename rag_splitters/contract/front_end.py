@@ -6,17 +6,21 @@ from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from inspect import getattr_static
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
+from typing_extensions import Self
 
 from rag_splitters.contract.chunker import Chunker, is_ours, without
 from rag_splitters.contract.own_texts import base_texts, own_spans, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
-from rag_splitters.errors import InputError
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.pages import check_page_break, with_own_pages
+
+_WAYS_TO_CUT = ("split_text", "spans", "plan", "split_text_metadata_aware", "_parse_nodes")
+"""The methods by which a subclass may cut in its own way."""
 
 
 class FrontEnd(Chunker):
@@ -35,9 +39,26 @@ class FrontEnd(Chunker):
     """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
     metadata; None: no pages."""
 
+    unused_methods: ClassVar[tuple[str, ...]] = ()
+    """Private methods of the framework's own classes, which are not called here."""
+
+    _unused: ClassVar[str] = ""  # one that the class defines
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse a class that cuts by a private method that nothing would call."""
+        if cls._unused:
+            raise InputTypeError(
+                f"{cls.__name__}.{cls._unused} would never be called: the framework's own classes "
+                "have a private method of this name, and ours have not; override split_text instead"
+            )
+        return super().__new__(cls, *args, **kwargs)
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        unused = [name for name in cls.unused_methods if cls.overrides(name)]
+        # Its own way to cut may call them.
+        cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
         is_strategy = cls.plan is not Chunker.plan and not is_ours(cls)
         if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
@@ -134,4 +155,7 @@ class FrontEnd(Chunker):
     def overrides(cls, *names: str) -> bool:
         """Whether a user's class defines one of these methods of the front end anew."""
         ours = next(kind for kind in cls.__mro__ if is_ours(kind) and issubclass(kind, FrontEnd))
-        return any(getattr_static(cls, name) is not getattr_static(ours, name) for name in names)
+        return any(
+            getattr_static(cls, name, None) is not getattr_static(ours, name, None)
+            for name in names
+        )

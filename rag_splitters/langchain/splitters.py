@@ -78,6 +78,8 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     ['tick', ' tock']
     """
 
+    unused_methods: ClassVar[tuple[str, ...]] = ("_split_text", "_merge_splits", "_join_docs")
+
     add_start_index: bool = True
     """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to
     the metadata."""

@@ -100,6 +100,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     ['tick', ' tock']
     """
 
+    unused_methods: ClassVar[tuple[str, ...]] = (
+        *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
+    )
+
     id_func: Function | None = None  # type: ignore[assignment]
     """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
 

@@ -15,6 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import Chunker, HybridChunker, Source, Span
 from rag_splitters.langchain import (
+    ChunkerTextSplitter,
     ContentAwareTextSplitter,
     HybridTextSplitter,
     RecursiveTextSplitter,
@@ -257,3 +258,35 @@ def test_override_leaves_room_for_what_the_strategy_around_it_adds() -> None:
         for kind in (RecursiveTextSplitter, Plain)
     )
     assert plain == ours
+
+
+@pytest.mark.parametrize("name", ["_split_text", "_merge_splits", "_join_docs"])
+def test_private_method_of_langchain_is_refused_unless_the_subclass_cuts_itself(name: str) -> None:
+    def method(self: Any, *args: Any) -> Any:
+        return args[0].split("\n\n")
+
+    ported = type("Ported", (RecursiveTextSplitter,), {name: method})
+    with pytest.raises(TypeError, match=rf"Ported\.{name} would never .* override split_text"):
+        ported(chunk_size=30)
+    with pytest.raises(TypeError, match=name):
+        ported.from_tiktoken_encoder()
+
+    class Calls(ported):  # type: ignore[misc, valid-type]
+        def split_text(self, text: str) -> list[str]:
+            return getattr(self, name)(text)  # type: ignore[no-any-return]
+
+    assert Calls().split_text("Tea.\n\nMilk.") == ["Tea.", "Milk."]
+
+
+def test_strategy_of_a_user_may_have_a_helper_with_the_name_of_a_private_method() -> None:
+    class Own(Chunker):
+        def _split_text(self, text: str) -> list[Span]:
+            return [Span(0, len(text))]
+
+        def spans(self, text: str) -> list[Span]:
+            return self._split_text(text)
+
+    class OwnTextSplitter(Own, ChunkerTextSplitter):
+        pass
+
+    assert OwnTextSplitter().split_text("Tea.") == ["Tea."]

@@ -183,3 +183,21 @@ def test_pipeline_with_cache_and_docstore_uses_the_override(tmp_path: Any) -> No
     plain.load(str(tmp_path))  # another class has another key in the cache
     plain.docstore = None
     assert len(plain.run(documents=[DOCUMENT])) == 4
+
+
+@pytest.mark.parametrize("name", ["_split_text", "_split", "_merge", "_postprocess_chunks"])
+def test_private_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(
+    name: str,
+) -> None:
+    def method(self: Any, *args: Any) -> Any:
+        return args[0].split("\n\n")
+
+    ported = type("Ported", (SentenceNodeParser,), {name: method})
+    with pytest.raises(TypeError, match=rf"Ported\.{name} would never .* override split_text"):
+        ported()
+
+    class Calls(ported):  # type: ignore[misc, valid-type]
+        def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
+            return getattr(self, name)(text)  # type: ignore[no-any-return]
+
+    assert [node.text for node in Calls()([DOCUMENT])] == TEXT.split("\n\n")
