@@ -496,6 +496,13 @@ def test_semantic_segments_are_as_many_as_langchains(number: int, kind: Any) -> 
         assert len(splitter.split_text(text)) == breaks + 1
 
 
+@pytest.mark.parametrize("number", [1, 2, 5, 12])
+def test_number_of_chunks_is_exact_also_among_equal_distances(number: int) -> None:
+    text = "The cat slept on the sofa. The council raised the tax. " * 10
+    splitter = ours.SemanticTextSplitter(HashingEmbeddings(), 0, number_of_chunks=number)
+    assert len(splitter.split_text(text)) == number
+
+
 def test_semantic_segments_are_merged_only_on_request() -> None:
     options: dict[str, Any] = {"breakpoint_threshold_amount": 0, "buffer_size": 0}
     splitter = ours.SemanticTextSplitter(HashingEmbeddings(dimensions=64), **options)
