@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -210,18 +211,23 @@ class Chunker(BaseModel):
         Returns: a list of the chunks with text, start and end (code points), metadata and id. A
         notebook displays it as coloured text; `rag_splitters.show` does the same in a terminal.
         """
-        check_has(metadata or {}, "items", "metadata as a dictionary")
-        source = Source(text, metadata or {}, id)
-        new_id = ChunkIds(text, source.metadata, id).of
-        chunks = Chunks(text=text)
-        for index, span in enumerate(next(self.split([source]))):
-            details = span.to_metadata()
-            if span.parent is not None:
-                details["parent_id"] = chunks[span.parent].id
-            details["chunk_index"] = index
-            chunk_id = new_id(*chunk_key(span, index))
-            chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
-        return chunks
+        source = _source(text, metadata, id)
+        return _make_chunks(source, next(self.split([source])))
+
+    async def achunk(
+        self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None
+    ) -> Chunks:
+        """Asynchronous `chunk`: models are awaited, and the text is cut in a worker thread.
+
+        >>> import asyncio
+        >>> from rag_splitters import SentenceChunker
+        >>> chunks = asyncio.run(SentenceChunker(chunk_size=8).achunk("One. Two. Three."))
+        >>> [chunk.text for chunk in chunks]
+        ['One.', 'Two.', 'Three.']
+        """
+        source = _source(text, metadata, id)
+        (spans,) = [spans async for spans in self.asplit([source])]
+        return await to_thread(_make_chunks, source, spans)
 
     def chunk_stream(
         self, handle: Handle, *, id: str, block_size: int = 1_000_000
@@ -285,6 +291,24 @@ class Chunker(BaseModel):
 def is_ours(kind: type[Any]) -> bool:
     """Whether a class belongs to this package, and is not a user's."""
     return kind.__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
+def _source(text: str, metadata: Mapping[str, Any] | None, id: str | None) -> Source:
+    check_has(metadata or {}, "items", "metadata as a dictionary")
+    return Source(text, metadata or {}, id)
+
+
+def _make_chunks(source: Source, spans: Iterable[Span]) -> Chunks:
+    text, new_id = source.text, ChunkIds(source.text, source.metadata, source.id).of
+    chunks = Chunks(text=text)
+    for index, span in enumerate(spans):
+        details = span.to_metadata()
+        if span.parent is not None:
+            details["parent_id"] = chunks[span.parent].id
+        details["chunk_index"] = index
+        chunk_id = new_id(*chunk_key(span, index))
+        chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
+    return chunks
 
 
 def _pair_methods(kind: type[Chunker]) -> None:

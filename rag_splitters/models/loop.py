@@ -73,7 +73,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         work.close()
         raise OperationError(
             "an asynchronous model cannot wait for a synchronous call that needs the same event "
-            "loop: await the asynchronous method instead, such as asplit()"
+            "loop: await the asynchronous method instead, such as achunk()"
         )
     future = asyncio.run_coroutine_threadsafe(work, loop)
     try:

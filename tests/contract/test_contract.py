@@ -5,6 +5,7 @@ A property takes all cases of a strategy through each text: making a text takes 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,7 +18,7 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.schema import MetadataMode
 
-from rag_splitters import CATALOGUE, Chunker, Source, Span
+from rag_splitters import CATALOGUE, Chunk, Chunker, Source, Span
 from rag_splitters.contract.line_breaks import in_source
 from rag_splitters.testing import check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
@@ -152,6 +153,18 @@ def test_text_splitter_cuts_where_the_chunker_does(strategy: str, text: str) -> 
         ids = [document.id for document in splitter.create_documents([text])]
         assert ids == [chunk.id for chunk in chunks]
         assert len(set(ids)) == len(ids)
+
+
+@each_strategy
+def test_achunk_returns_what_chunk_does(strategy: str) -> None:
+    text, about = "# Tea\n\nTea is old. Tea is hot.\n\nMilk is white.", {"metadata": {"title": "T"}}
+
+    async def chunk_all(chunkers: Iterable[Chunker]) -> list[list[Chunk]]:
+        return [await chunker.achunk(text, id="one", **about) for chunker in chunkers]
+
+    expected = [chunker.chunk(text, id="one", **about) for chunker in CASES[strategy]]
+    assert asyncio.run(chunk_all(CASES[strategy])) == expected
+    assert asyncio.run(chunk_all(splitters(strategy))) == expected
 
 
 @each_strategy
