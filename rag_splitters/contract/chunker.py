@@ -280,7 +280,10 @@ class Chunker(BaseModel):
 
     @property
     def counts_context(self) -> bool:
-        """Whether chunks may have a `context` that counts towards their size."""
+        """Whether chunks may have a `context` that counts towards their size.
+
+        LlamaIndex embeds a context with a label, for which room is left.
+        """
         return False
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
