@@ -56,10 +56,12 @@ class FrontEnd(Chunker):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        if is_ours(cls):
+            return
         unused = [name for name in cls.unused_methods if cls.overrides(name)]
         # Its own way to cut may call them.
         cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
-        is_strategy = cls.plan is not Chunker.plan and not is_ours(cls)
+        is_strategy = cls.plan is not Chunker.plan
         if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
