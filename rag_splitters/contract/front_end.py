@@ -58,7 +58,8 @@ class FrontEnd(Chunker):
         super().__pydantic_init_subclass__(**kwargs)
         if is_ours(cls):
             return
-        unused = [name for name in cls.unused_methods if cls.overrides(name)]
+        own = cls.__mro__[: cls.__mro__.index(cls._front_end())]  # a later base overrides nothing
+        unused = [name for name in cls.unused_methods if any(name in vars(kind) for kind in own)]
         # Its own way to cut may call them.
         cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
         is_strategy = cls.plan is not Chunker.plan
@@ -154,9 +155,14 @@ class FrontEnd(Chunker):
         return super().chunk_stream(handle, id=id, block_size=block_size)
 
     @classmethod
+    def _front_end(cls) -> type[FrontEnd]:
+        """Return the class of this package that a user's class extends."""
+        return next(kind for kind in cls.__mro__ if is_ours(kind) and issubclass(kind, FrontEnd))
+
+    @classmethod
     def overrides(cls, *names: str) -> bool:
         """Whether a user's class defines one of these methods of the front end anew."""
-        ours = next(kind for kind in cls.__mro__ if is_ours(kind) and issubclass(kind, FrontEnd))
+        ours = cls._front_end()
         return any(
             getattr_static(cls, name, None) is not getattr_static(ours, name, None)
             for name in names

@@ -12,6 +12,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from rag_splitters import Chunker, HybridChunker, Source, Span
 from rag_splitters.langchain import (
@@ -290,3 +291,12 @@ def test_strategy_of_a_user_may_have_a_helper_with_the_name_of_a_private_method(
         pass
 
     assert OwnTextSplitter().split_text("Tea.") == ["Tea."]
+
+
+def test_subclass_that_is_also_the_class_of_langchain_cuts_as_ours() -> None:
+    class Both(RecursiveTextSplitter, RecursiveCharacterTextSplitter):
+        pass
+
+    splitter = Both(chunk_size=12, chunk_overlap=0)
+    assert isinstance(splitter, RecursiveCharacterTextSplitter)
+    assert splitter.split_text("Tea is hot. So it is.") == ["Tea is hot.", "So it is."]
