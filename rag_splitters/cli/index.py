@@ -20,7 +20,6 @@ from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, op
 from rag_splitters.cli.views import note_left_out, progress_bar, write_line
 from rag_splitters.errors import FileError, InputError, RagSplittersError
 from rag_splitters.interrupts import EXIT_CODE
-from rag_splitters.parent_child.index import add_and_report
 from rag_splitters.reading.files import find_files, read_sources
 from rag_splitters.reading.parts import OF_LINES
 from rag_splitters.text.coloured import number_of
@@ -68,6 +67,8 @@ def index(
     a table or JSON lines of more than 50 MB are indexed in parts of a million characters, so that
     only the last part changes if text is added at the end.
     """
+    from rag_splitters.parent_child.index import add_and_report
+
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     files, others = find_files(paths, skip=folder)
     _check_folder(folder)
