@@ -94,15 +94,13 @@ def compare(
     from rag_splitters.models import HashingEmbeddings
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
-    model = evaluation.CachedEmbeddings(models["embeddings"], cache)
-    if type(models["embeddings"]) is not HashingEmbeddings:  # retrievers know these by their class
-        models["embeddings"] = model
+    models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
     benchmark = _benchmark(paths, questions, html)
     report = evaluation.compare(
         _strategies(strategies or (), models, benchmark),
         benchmark.documents,
         benchmark.questions,
-        model,
+        models["embeddings"],
         k=k,
         budgets=budgets,
     )

@@ -9,7 +9,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import Call
-from rag_splitters.models import Embedder, HashingEmbeddings, embed
+from rag_splitters.models import Embedder, embed
+from rag_splitters.models.hashing import HASHING_NAME
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.records import Entry, Record, parent_row
 from rag_splitters.text.surrogates import without_surrogates
@@ -44,7 +45,7 @@ class Vectors:
     @property
     def is_hashed(self) -> bool:
         """Whether the vectors are hashed words, so that there is no model."""
-        return type(self._embedder.model) is HashingEmbeddings
+        return HASHING_NAME.fullmatch(self._embedder.description) is not None
 
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text."""

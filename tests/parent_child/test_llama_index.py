@@ -34,6 +34,7 @@ from llama_index.core.vector_stores.types import (
 )
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
+from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.llama_index import (
     HashingEmbedding,
     JSONKVStore,
@@ -281,3 +282,15 @@ def test_own_vector_store_gets_the_options_of_mmr_as_llama_index_passes_them() -
         assert retriever.retrieve("tea")
     assert calls[0] == {"mode": "mmr", "field": 0.2, "mmr_threshold": 0.2, "mmr_prefetch_k": 99}
     assert calls[-1] == {"mode": "default", "field": None}
+
+
+@pytest.mark.parametrize(
+    "model", [HashingEmbeddings(), HashingEmbedding(), CachedEmbeddings(HashingEmbeddings())]
+)
+def test_hashed_words_are_weighed_as_no_model_in_every_form(model: Any) -> None:
+    def answers(**options: Any) -> list[list[tuple[str, float | None]]]:
+        with parent_document_retriever(FRONT.documents(PAGES), **options) as retriever:
+            found = map(retriever.retrieve, (sentence(3), sentence(33) + sentence(4), "Lone"))
+            return [[(each.text, each.score) for each in results] for results in found]
+
+    assert answers(embed_model=model) == answers()
