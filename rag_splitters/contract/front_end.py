@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import getattr_static
 from typing import Annotated, Any, ClassVar
@@ -124,7 +124,7 @@ class FrontEnd(Chunker):
         """Yield the spans of each source, as `split_text` cuts it if a subclass overrides that."""
         self.check_parameters()
         if self.overrides("split_text"):
-            return (self._own_spans(source) for source in sources)
+            return (self._own_spans(source, self.split_text) for source in sources)
         return super().split(sources)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
@@ -132,14 +132,14 @@ class FrontEnd(Chunker):
         self.check_parameters()
         if self.overrides("split_text"):
             for source in sources:
-                yield await to_thread(self._own_spans, source)
+                yield await to_thread(self._own_spans, source, self.split_text)
             return
         async for spans in super().asplit(sources):
             yield spans
 
-    def _own_spans(self, source: Source) -> list[Span]:
-        """Cut a text with the `split_text` of a user's subclass."""
-        spans = own_spans(self, source, self.split_text)
+    def _own_spans(self, source: Source, split_text: Callable[[str], Sequence[str]]) -> list[Span]:
+        """Cut a text with such a method of a user's subclass."""
+        spans = own_spans(self, source, split_text)
         return with_own_pages(spans, source, self.page_break)
 
     def with_places(self, spans: list[Span], source: Source) -> list[Span]:

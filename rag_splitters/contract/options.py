@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from rag_splitters.contract.chunker import Chunker, without
 from rag_splitters.errors import InputError
+from rag_splitters.parameters.messages import describe_value
 
 Rule: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """A function from a framework's name and all parameters to our parameters instead."""
@@ -57,7 +58,7 @@ def only(values: Sequence[Any], advice: str) -> Rule:
         value = parameters[name]
         if value is None or value in values:
             return {}
-        raise InputError(f"leave {name} out: {advice}; got {value!r}")
+        raise InputError(f"leave {name} out: {advice}; got {describe_value(value)}")
 
     return rule
 

@@ -23,7 +23,7 @@ from rag_splitters import __version__, chunkers
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
-from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
+from rag_splitters.contract.own_texts import base_texts, chunk_key
 from rag_splitters.contract.registry import Nested, NestedMany
 from rag_splitters.contract.sized import chunkers_in, replace_inside
 from rag_splitters.errors import InputError, InputTypeError
@@ -43,7 +43,6 @@ from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import with_own_pages
 from rag_splitters.text.sizing import LengthFunction
 from rag_splitters.text.sources import Identities
 
@@ -239,10 +238,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     def _metadata_aware_spans(self, source: Source) -> list[Span]:
         """Cut a text with the `split_text_metadata_aware` of a user's subclass."""
-        spans = own_spans(
-            self, source, lambda text: self.split_text_metadata_aware(text, source.prefix)
+        return self._own_spans(
+            source, lambda text: self.split_text_metadata_aware(text, source.prefix)
         )
-        return with_own_pages(spans, source, self.page_break)
 
     @override
     def _postprocess_parsed_nodes(
