@@ -205,6 +205,7 @@ class Chunker(BaseModel):
         """Cut one text into chunks, for use without a framework.
 
         Parameters:
+            text: the text.
             metadata: its metadata, for strategies that read it (a title, a page number).
             id: its id. Chunk ids are made from it or, without one, from the text and its metadata.
 

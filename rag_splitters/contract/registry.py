@@ -24,6 +24,7 @@ def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
     Parameters:
         name: letters, digits, "_", "." and "-". A nested chunker is written as
             `{"strategy": name, ...}`, a function as "function:<name>".
+        value: a subclass of `Chunker`, or a function.
 
     Raises TypeError for any other value, and ValueError if the name is already taken by another
     class or function, or if the class or function is already registered under another name.

@@ -48,6 +48,7 @@ def split_dataset(dataset: Dataset, splitter: TableSplitter, **options: Any) -> 
     its name.
 
     Parameters:
+        dataset: the documents.
         splitter: how to cut the documents; it is pickled, and its models read their keys from the
             environment of the workers.
         options: options of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory`
@@ -112,6 +113,7 @@ def index_dataset(
     this process holds the ids of its documents in memory.
 
     Parameters:
+        dataset: the documents.
         indexer: the index, and how documents are read from the dataset.
         writers: number of actors that work concurrently; each has a model of its own.
         options: options of `Dataset.map_batches` for the actors: `num_gpus`, `num_cpus`, `memory`.

@@ -41,6 +41,7 @@ def split_dataframe(dataframe: DataFrame, splitter: TableSplitter, **options: An
     import this package. If they use another Python than the driver, set `PYSPARK_PYTHON`.
 
     Parameters:
+        dataframe: the documents.
         splitter: how to cut the documents; it is pickled, and its models read their keys from the
             environment of the workers.
         options: options of `DataFrame.mapInArrow`: `barrier`, `profile`.
@@ -83,6 +84,7 @@ def index_dataframe(
     not at all with `local[n]`. What has been written is not embedded again.
 
     Parameters:
+        dataframe: the documents.
         indexer: the index, and how documents are read from the DataFrame.
         writers: number of tasks that cut, embed and write; Spark runs as many of them at once as
             the cluster has cores.

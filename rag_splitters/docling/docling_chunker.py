@@ -51,6 +51,7 @@ class DoclingChunker(BaseChunker):
         """Cut a document into chunks.
 
         Parameters:
+            dl_doc: the document.
             kwargs: ignored; Docling's own chunkers have options here.
 
         Raises: whatever the strategy raises.

@@ -49,6 +49,7 @@ class DoclingText:
     only looks like a heading gets a backslash.
 
     Parameters:
+        text: the Markdown.
         items: the positions of the items, in order; a caption and its table have separate ranges.
         headings: the titles and section headers.
         pages: the first and the last page, counted from 1; None if the document has no pages.

@@ -165,9 +165,11 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         """Create a splitter that measures in tokens of a tiktoken encoding or an OpenAI model.
 
         Parameters:
+            encoding_name: the encoding.
             model_name: a model, whose encoding is used instead.
             allowed_special: must be empty, because special tokens in a text are ordinary text.
             disallowed_special: has no effect, for the same reason.
+            kwargs: the splitter's own parameters.
 
         Raises: ValueError if `allowed_special` is not empty.
         """
@@ -313,6 +315,7 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
 
         Parameters:
             language: a member of LangChain's `Language`, or its value.
+            kwargs: the splitter's own parameters.
 
         Raises: ValueError for an unknown language.
 

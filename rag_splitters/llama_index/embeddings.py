@@ -19,6 +19,7 @@ class HashingEmbedding(BaseEmbedding):
 
     Parameters:
         dimensions: number of dimensions of a vector; with fewer, more words collide.
+        options: options of LlamaIndex's `BaseEmbedding`.
 
     Raises ValueError if `dimensions` is not a whole number of at least 1.
 

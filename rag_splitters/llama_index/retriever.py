@@ -150,6 +150,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             again. None: the name of the model itself; a function without one, such as a lambda,
             needs this.
         write_timeout: seconds to wait for another writer to finish, before an error names it.
+        callback_manager: LlamaIndex's callback manager.
         options: how questions are answered; `help(LlamaIndexOptions)` lists them. Each is an
             attribute that can be set; that of `retrieve` is `retrieve_kind`, because `retrieve` is
             a method.

@@ -31,6 +31,7 @@ class Record:
         group: the group in which it is scored as well, if there are groups.
         document: the name of the document that it is about, if it is known.
         start: where the passage that it is about begins.
+        end: where the passage ends.
     """
 
     text: str
@@ -59,6 +60,7 @@ class ScoreReport:
     is counted in `failures` by reason.
 
     Parameters:
+        metric: the name of the metric.
         model: the judge's stable name.
         records: one for each question or fact, in order.
     """
@@ -109,9 +111,11 @@ class Fact:
     """A statement that is known to be true or false.
 
     Parameters:
+        statement: the statement.
         is_true: whether it is true according to the passage.
         document: the name of the passage's document.
         start: where the passage begins.
+        end: where the passage ends.
     """
 
     statement: str

@@ -54,6 +54,7 @@ def locate_chunks(
         chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
             `split_text`, or a function from a text to chunks: strings, or objects with a text and
             perhaps a start.
+        documents: texts by name.
         track: wraps the documents while they are iterated, for a progress bar.
 
     Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.

@@ -77,6 +77,7 @@ def cover(
     precision.
 
     Parameters:
+        references: the passages that answer the question.
         chunks: the retrieved chunks of the same document.
         retrieved: the total length of the retrieved chunks, those of other documents included.
 
@@ -116,6 +117,7 @@ def recall_at_budgets(
     with small chunks get the same number of tokens.
 
     Parameters:
+        references: the passages that answer the question.
         ranked: chunks with their sizes in units; None for a chunk that holds no part of the answer.
         budgets: numbers of units, ascending.
 

@@ -32,6 +32,8 @@ class Question:
     """A question, and the passages of a document that answer it.
 
     Parameters:
+        text: the question.
+        document: the name of the document.
         references: start and end of each passage, in code points.
     """
 
@@ -121,6 +123,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     match if a `text` is given as well. Blank lines are skipped.
 
     Parameters:
+        path: the file.
         documents: texts by name. A question may shorten a name to its last part ("note.md" for
             "notes/note.md") if only one document has it.
 

@@ -74,6 +74,7 @@ def compare(
             `max_tokens`, are asked once for each budget, whatever their own `max_tokens`. Other
             retrievers are asked once, and must return twice the largest budget.
         documents: texts by name; documents without questions are searched, too.
+        questions: the questions.
         embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
             `CachedEmbeddings` of one, if strategies embed with it, too. Questions need it, unless
             all strategies are retrievers.
