@@ -73,6 +73,7 @@ VIOLATIONS = (
     "def f(x):\ndef f(x):\n\u200b",
     "- [ ] ...\t\\end{proof}\\end{proof}\te.g.",
     "\\section{Tea}> quote\n~~~\n= Tea\n~~~\nTea and milk.\n\n1. One */e.g.",
+    "| a | b |\n  # Heading\n",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 

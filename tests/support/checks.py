@@ -49,11 +49,11 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     An overlap begins with a sentence or, if no whole sentence fits, with a line, else with a
     clause, or else with a word. An exact overlap must be the longest to the grapheme cluster. An
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
-    the chunk if that begins with a heading, a lead-in or a word that would be cut, or if chunks
-    have a minimum size, as those of JSON always do. Nor does it begin inside what is unbreakable,
-    or leave no room for that. One that begins inside a table may begin with any row.
-    Chunkers with `overlap_sentences` repeat a number of sentences, and those with a `language` keep
-    definitions together that only a parser finds; both are not checked.
+    the chunk if that begins with a heading, a lead-in, an indentation that is kept or a word that
+    would be cut, or if chunks have a minimum size, as those of JSON always do. Nor does it begin
+    inside what is unbreakable, or leave no room for that. One that begins inside a table may begin
+    with any row. Chunkers with `overlap_sentences` repeat a number of sentences, and those with a
+    `language` keep definitions together that only a parser finds; both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
@@ -83,6 +83,8 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
         is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)
         is_lead = is_heading or _begins_with_lead(text, new, stop, other.end)
+        keeps_space = not getattr(chunker, "strip_whitespace", True)
+        is_lead = is_lead or (keeps_space and one.end < new and text[one.end - 1] == "\n")
         if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
             stop = other.end
         word_end = _end_of_word(text, stop)
