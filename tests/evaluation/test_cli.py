@@ -184,7 +184,6 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         (["atlas", "-q", "q.jsonl"], "atlas: no such file or folder"),
         (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
         (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),
-        (["docs", "-q", "q.jsonl", "-s", "sentense"], "did you mean 'sentence'?"),
         (["docs", "-q", "q.jsonl", "-s", "parent-chil"], "did you mean 'parent_child'?"),
         (["docs", "-q", "q.jsonl", "-s", "zzzz"], ", parent_child"),
         (["docs", "-s", "parent_child"], "parent_child needs questions: pass --questions, or "),
@@ -192,10 +191,6 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         (
             ["docs", "-q", "q.jsonl", "-s", """parent_child:{"max_tokens": 90}"""],
             "parent_child is asked for each budget: pass --budget, not max_tokens",
-        ),
-        (
-            ["docs", "-q", "q.jsonl", "-s", """sentence:{"size": 3}"""],
-            "sentence got an unknown parameter",
         ),
         (["docs", "-q", "q.jsonl", "-s", "page", "-s", "page"], "'page' is given twice"),
         (
