@@ -60,7 +60,8 @@ from rag_splitters.llama_index import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
-from tests.llama_index.test_llama_index import PARSERS, key, least, texts
+from tests.llama_index.test_llama_index import key, texts
+from tests.support.forms import front_end_class, required
 from tests.support.processes import run_python
 
 ROOT = Path(rag_splitters.__file__).parents[1]
@@ -75,7 +76,13 @@ PARAGRAPHS = [" ".join(SENTENCES[at : at + 6]) for at in range(0, 60, 6)]
 TEXT = "\n\n".join(PARAGRAPHS)
 TREE = HierarchicalChunker(chunk_size=128, length_function="tokens", emit="all")
 
+PARSERS = {name: front_end_class(name, "llama_index") for name in CATALOGUE}
 every_class = pytest.mark.parametrize("name", PARSERS)
+
+
+def least(name: str) -> dict[str, Any]:
+    """The parameters of a parser that has no default for them, or has a size only if told."""
+    return {"chunk_size": 90} if name == "separator" else required(name)
 
 
 def make(name: str, **parameters: Any) -> Any:
