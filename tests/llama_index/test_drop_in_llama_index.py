@@ -61,6 +61,7 @@ from rag_splitters.llama_index import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
 from tests.llama_index.test_llama_index import key, texts
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.forms import front_end_class, required
 from tests.support.processes import run_python
 
@@ -511,15 +512,10 @@ async def test_room_is_the_same_asynchronously() -> None:
 
 
 def test_a_model_is_asked_once_for_documents_with_different_metadata() -> None:
-    requests: list[int] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        requests.append(len(texts))
-        return HashingEmbeddings(dimensions=8).embed_documents(texts)
-
+    model = CountingEmbeddings()
     documents = [Document(text=text, metadata={"page": n}) for n, text in enumerate(PARAGRAPHS)]
-    SemanticNodeParser(embeddings=embed).get_nodes_from_documents(documents)
-    assert len(requests) == 1
+    SemanticNodeParser(embeddings=model).get_nodes_from_documents(documents)
+    assert len(model.calls) == 1
 
 
 def test_metadata_are_measured_once_for_each_text_of_them() -> None:

@@ -34,6 +34,7 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.opening import Shared, own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
+from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.processes import run_python
 
@@ -138,16 +139,9 @@ def test_a_sample_of_many_documents_needs_not_all_their_keys(
     retriever.add_documents(documents())
     monkeypatch.setattr(losses, "_SAMPLE", 1)
     monkeypatch.setattr("random.randrange", lambda stop: int(record_key("p5")[7:9], 16))
-    asked: list[str] = []
-    list_keys = KeyValueDocstore.list_keys
-
-    def record(self: KeyValueDocstore, prefix: str) -> Any:
-        asked.append(prefix)
-        return list_keys(self, prefix)
-
-    monkeypatch.setattr(KeyValueDocstore, "list_keys", record)
+    asked = record_calls(monkeypatch, KeyValueDocstore, "list_keys")
     assert len(retriever.invoke(sentence(3))) == 2
-    assert asked == [record_key("p5")[:9]]
+    assert [prefix for _, prefix in asked] == [record_key("p5")[:9]]
 
 
 @pytest.mark.parametrize("search_type", SEARCHES)
