@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -315,56 +316,48 @@ def test_the_shell_completes_commands_and_strategies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("command", "told"),
     [
-        (["split", "no.txt"], "no.txt: no such file"),
-        (["split", "a.txt", "-s", "qqq"], "choose one of auto, separator,"),
-        (
-            ["split", "a.txt", "-p", "chunk_sise=1"],
-            "unknown parameter 'chunk_sise': did you mean '",
-        ),
-        (["split", "a.txt", "-p", "chunk_size"], "given as name=value, got 'chunk_size'"),
-        (
-            ["split", "a.txt", "-p", "chunk_size=5", "--chunk-size", "6"],
-            "chunk_size is given twice",
-        ),
-        (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
-        (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
-        (
-            ["split", "a.txt", "-s", "recursive", "-p", "min_chunk_size=-1"],
-            "min_chunk_size must be a whole number",
-        ),
-        (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
-        (["split", "a.txt", "--length-function", "miles"], "length_function must be "),
-        (["split", "a.txt", "--length-function", "function:no:no"], "No module named 'no'"),
-        (["split", "-", "-"], "standard input (-) can be read only once"),
-        (["split", "a.txt", "--nope"], "No such option: --nope"),
-        (["split"], "nothing to split: name files or folders, or pipe a text in"),
-        (["split", "a.txt", "--encoding", "nope"], "unknown encoding 'nope'"),
-        (["split", "a.txt", "--show", "--json"], "--show and --json cannot be used"),
-        (["split", "a.txt", "-o", "no/such/file"], "cannot be written: No such file"),
-        (["split", "a" * 300], "aaa cannot be read: File name too long"),
-        (["index", "a" * 300, "a.txt"], "aaa: File name too long"),
-        (["split", "a.txt", "--encoding", "undefined"], "unknown encoding 'undefined'"),
-        (["splt"], "unknown command 'splt': choose demo, split, "),
-        (["split", ""], "an argument is empty"),
-        (["index", "idx", "", "--sync"], "an argument is empty"),
-        (["split", "no\x1b[31m.txt"], "no\N{REPLACEMENT CHARACTER}[31m.txt: no such file"),
-        (["split", "a.txt", "-s", "hybrid", "-p", f"stages={'[' * 9999}"], "unknown strategy '[[["),
-        (["compare", "a.txt", "-s", f"recursive:{'[' * 9999}"], "must be a JSON object, such as"),
-        (["compare", "a.txt", "-s", 'parent_child:{"documents": []}'], "pass none to it"),
-        (["strategies", "pages"], "did you mean 'page'?"),
-        (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
-        (["mcp", "no"], "no holds no index: make one with rag-splitters index no"),
-        (["query", "no", "  "], "the question is blank"),
-        (["query", "no", "question", "-k", "0"], "'-k'"),
-        (["index", "idx", "no.txt"], "no.txt: no such file or folder"),
-        (["index", "a.txt", "a.txt"], "a.txt is a file: name a folder for the index"),
-        (["index", ".", "a.txt"], ". holds other files and no index: name a new folder"),
+        ("split no.txt", "no.txt: no such file"),
+        ("split a.txt -s qqq", "choose one of auto, separator,"),
+        ("split a.txt -p chunk_sise=1", "unknown parameter 'chunk_sise': did you mean '"),
+        ("split a.txt -p chunk_size", "given as name=value, got 'chunk_size'"),
+        ("split a.txt -p chunk_size=5 --chunk-size 6", "chunk_size is given twice"),
+        ("split a.txt --chunk-size x", "'--chunk-size'"),
+        ("split a.txt --chunk-overlap x", "chunk_overlap must be a whole number"),
+        ("split a.txt -s recursive -p min_chunk_size=-1", "min_chunk_size must be a whole number"),
+        ("""split a.txt -s hybrid -p 'stages=[{"a": 1}]'""", 'does not name its "strat'),
+        ("split a.txt --length-function miles", "length_function must be "),
+        ("split a.txt --length-function function:no:no", "No module named 'no'"),
+        ("split - -", "standard input (-) can be read only once"),
+        ("split a.txt --nope", "No such option: --nope"),
+        ("split", "nothing to split: name files or folders, or pipe a text in"),
+        ("split a.txt --encoding nope", "unknown encoding 'nope'"),
+        ("split a.txt --show --json", "--show and --json cannot be used"),
+        ("split a.txt -o no/such/file", "cannot be written: No such file"),
+        (f"split {'a' * 300}", "aaa cannot be read: File name too long"),
+        (f"index {'a' * 300} a.txt", "aaa: File name too long"),
+        ("split a.txt --encoding undefined", "unknown encoding 'undefined'"),
+        ("splt", "unknown command 'splt': choose demo, split, "),
+        ("split ''", "an argument is empty"),
+        ("index idx '' --sync", "an argument is empty"),
+        ("split no\x1b[31m.txt", "no\N{REPLACEMENT CHARACTER}[31m.txt: no such file"),
+        (f"split a.txt -s hybrid -p stages={'[' * 9999}", "unknown strategy '[[["),
+        (f"compare a.txt -s recursive:{'[' * 9999}", "must be a JSON object, such as"),
+        ("""compare a.txt -s 'parent_child:{"documents": []}'""", "pass none to it"),
+        ("strategies pages", "did you mean 'page'?"),
+        ("query no question", "no holds no index: make one with rag-splitters index no"),
+        ("mcp no", "no holds no index: make one with rag-splitters index no"),
+        ("query no '  '", "the question is blank"),
+        ("query no question -k 0", "'-k'"),
+        ("index idx no.txt", "no.txt: no such file or folder"),
+        ("index a.txt a.txt", "a.txt is a file: name a folder for the index"),
+        ("index . a.txt", ". holds other files and no index: name a new folder"),
     ],
+    ids=lambda text: text[:40],
 )
-def test_bad_input_gives_one_line(folder: Path, args: list[str], told: str) -> None:
-    message = refused(*args)
+def test_bad_input_gives_one_line(folder: Path, command: str, told: str) -> None:
+    message = refused(*shlex.split(command))
     assert told in message
     assert "https://" not in message
     assert "Value error" not in message
