@@ -210,14 +210,6 @@ class Watching(SizedChunker):
         return [Span(0, len(text))]
 
 
-class WatchingTextSplitter(Watching, ChunkerTextSplitter):
-    """The same for LangChain."""
-
-
-class WatchingNodeParser(Watching, ChunkerNodeParser):
-    """The same for LlamaIndex."""
-
-
 THREADS: set[int] = set()
 
 
