@@ -315,12 +315,6 @@ def test_image_and_index_nodes_stay_what_they_are(parser: Any) -> None:
     assert all(node.obj.text == "held" for node in nodes[half:])
 
 
-@every_parser
-def test_no_documents_give_nothing(parser: Any) -> None:
-    assert parser.get_nodes_from_documents([]) == []
-    assert asyncio.run(parser.aget_nodes_from_documents([])) == []
-
-
 # What a chunk takes from its document
 
 
@@ -442,6 +436,8 @@ async def test_every_call_gives_the_same_nodes(parser: Any) -> None:
     pipeline = IngestionPipeline(transformations=[parser], disable_cache=True)
     assert plain(pipeline.run(documents=documents)) == expected
     assert plain(await pipeline.arun(documents=documents)) == expected
+    assert parser.get_nodes_from_documents([]) == []
+    assert await parser.aget_nodes_from_documents([]) == []
 
 
 # Callbacks and progress
