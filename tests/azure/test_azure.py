@@ -32,6 +32,8 @@ from rag_splitters.azure.outputs import encoded_offsets, utf16_length
 from rag_splitters.errors import MissingExtraError
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
+from tests.support.counting import record_calls
+from tests.support.embedding_doubles import CountingEmbeddings
 
 KEY = "correct-horse~battery"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "azure"
@@ -443,26 +445,15 @@ def test_offsets_in_three_encodings() -> None:
 
 def test_batch_of_a_thousand_is_split_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would make a batch take longer than 30 seconds: a plan or a request for each record."""
-    plans, requests = list[int](), list[int]()
-    plan = ClusterChunker.plan
-
-    def counted_plan(self: Any, sources: Any) -> Any:
-        plans.append(len(sources))
-        return plan(self, sources)
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        requests.append(len(texts))
-        return HashingEmbeddings(dimensions=16).embed_documents(texts)
-
-    monkeypatch.setattr(ClusterChunker, "plan", counted_plan)
+    model, plans = CountingEmbeddings(), record_calls(monkeypatch, ClusterChunker, "plan")
     texts = [
         {"text": f"Tram {n} left. It was late.", "maximumPageLength": 300} for n in range(1000)
     ]
-    with TestClient(create_skill_app(ClusterChunker(embeddings=embed))) as client:
+    with TestClient(create_skill_app(ClusterChunker(embeddings=model))) as client:
         values = ask(client, *texts, unit="characters")
     assert all(value["errors"] is None for value in values)
-    assert plans == [512, 488]
-    assert len(requests) <= 4
+    assert [len(sources) for _, sources in plans] == [512, 488]
+    assert len(model.calls) <= 4
 
 
 # Faults

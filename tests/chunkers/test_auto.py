@@ -27,7 +27,8 @@ from rag_splitters.chunkers import auto
 from rag_splitters.langchain import AutoTextSplitter, FileLoader
 from rag_splitters.llama_index import AutoNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.structure.kinds import detect_kind
+from tests.support.counting import record_calls
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.front_ends import sentence
 from tests.support.splitting import split_texts
 
@@ -103,17 +104,12 @@ def test_many_documents_keep_their_order() -> None:
 
 
 def test_texts_without_structure_are_embedded_in_one_request() -> None:
-    requests: list[list[str]] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        requests.append(texts)
-        return HashingEmbeddings(dimensions=32).embed_documents(texts)
-
+    model = CountingEmbeddings()
     documents = [LangChainDocument(text) for text in (PROSE, PYTHON, PROSE[50:], "# Tea\n\nHot.")]
-    chunks = AutoTextSplitter(chunk_size=150, embeddings=embed).split_documents(documents)
+    chunks = AutoTextSplitter(chunk_size=150, embeddings=model).split_documents(documents)
     assert [c.metadata["strategy"] for c in chunks].count("cluster") > 4
-    assert len(requests) == 1
-    assert not any("import" in text or "Tea" in text for text in requests[0])
+    assert len(model.calls) == 1
+    assert not any("import" in text or "Tea" in text for text in model.texts)
 
 
 @pytest.mark.parametrize(
@@ -222,13 +218,7 @@ def test_own_fits_counts_the_chunkers_in_rules() -> None:
 
 
 def test_the_kind_of_a_document_is_detected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-
-    def detect(text: str, metadata: Any = None) -> str:
-        texts.append(text)
-        return detect_kind(text, metadata)
-
-    monkeypatch.setattr(auto, "detect_kind", detect)
+    detected = record_calls(monkeypatch, auto, "detect_kind")
     documents = ["# Tea\n\nHot.", "Just text.", "<p>One.</p><p>Two.</p>", "a,b,c\n1,2,3\n4,5,6\n"]
     split_texts(AutoChunker(), documents)
-    assert texts == documents
+    assert [text for text, *_ in detected] == documents

@@ -27,6 +27,7 @@ from rag_splitters.testing import hostile_texts
 from tests.chunkers.test_golden import FOLDER, read_cases
 from tests.structure.test_blocks import many
 from tests.support.checks import check_chunker
+from tests.support.counting import record_calls
 from tests.support.splitting import asplit_texts, split_texts
 
 
@@ -267,21 +268,13 @@ def test_tokens_are_measured_with_the_indentation() -> None:
 )
 def test_steps_grow_with_the_text(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes visited are counted, and depth costs no recursion."""
-    visits = 0
-    visit = syntax._Reader._visit
-
-    def counting(*arguments: Any) -> int:
-        nonlocal visits
-        visits += 1
-        return visit(*arguments)
-
-    monkeypatch.setattr(syntax._Reader, "_visit", counting)
+    visits = record_calls(monkeypatch, syntax._Reader, "_visit")
     counts = []
     for number in (5_000, 20_000):
-        visits, text = 0, piece * number + "x"
-        spans = CodeChunker(language="javascript").spans(text)
+        visits.clear()
+        spans = CodeChunker(language="javascript").spans(piece * number + "x")
         assert all(one.end <= other.start for one, other in pairwise(spans))
-        counts.append(visits)
+        counts.append(len(visits))
     assert counts[1] <= 4 * counts[0] + 100
 
 

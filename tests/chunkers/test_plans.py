@@ -128,18 +128,13 @@ class Planned(Chunker):
 @pytest.mark.parametrize("chunker", [Planned(), TitledChunker(), CATALOGUE["recursive"]()])
 def test_memory_does_not_grow_with_the_number_of_sources(chunker: Chunker) -> None:
     alive: weakref.WeakSet[Text] = weakref.WeakSet()
-    most = 0
-    for _ in chunker.split(watched(3000, alive)):
-        most = max(most, len(alive))
-    assert most <= 1100
+    assert max(len(alive) for _ in chunker.split(watched(3000, alive))) <= 1100
 
 
 async def test_memory_does_not_grow_with_the_number_of_sources_when_awaited() -> None:
     alive: weakref.WeakSet[Text] = weakref.WeakSet()
-    most = 0
-    async for _ in Planned().asplit(watched(3000, alive)):
-        most = max(most, len(alive))
-    assert most <= 1100
+    counts = [len(alive) async for _ in Planned().asplit(watched(3000, alive))]
+    assert max(counts) <= 1100
 
 
 def test_groups_are_bounded_by_characters() -> None:
@@ -213,14 +208,6 @@ class Watching(SizedChunker):
     def spans(self, text: str) -> list[Span]:
         THREADS.add(threading.get_ident())
         return [Span(0, len(text))]
-
-
-class WatchingTextSplitter(Watching, ChunkerTextSplitter):
-    """The same for LangChain."""
-
-
-class WatchingNodeParser(Watching, ChunkerNodeParser):
-    """The same for LlamaIndex."""
 
 
 THREADS: set[int] = set()

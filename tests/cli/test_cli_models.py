@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,48 +121,39 @@ def test_split_takes_models_for_nested_strategies() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["-s", "semantic"], "semantic needs an embedding model: pass --embeddings openai:"),
-        (["-s", "agentic"], "agentic needs a chat model: pass --llm openai:gpt-4o-mini"),
+        ("-s semantic", "semantic needs an embedding model: pass --embeddings openai:"),
+        ("-s agentic", "agentic needs a chat model: pass --llm openai:gpt-4o-mini"),
+        ("-s recursive --embeddings hashing", "recursive got an unknown parameter 'embeddings'"),
+        ("-s semantic --embeddings minilm", "embeddings must be hashing, openai:NAME"),
+        ("-s semantic --embeddings openai:", "embeddings must be hashing, openai:NAME"),
+        ("-s semantic --embeddings hashing:x", "embeddings must be hashing, openai:"),
         (
-            ["-s", "recursive", "--embeddings", "hashing"],
-            "recursive got an unknown parameter 'embeddings'",
-        ),
-        (["-s", "semantic", "--embeddings", "minilm"], "embeddings must be hashing, openai:NAME"),
-        (["-s", "semantic", "--embeddings", "openai:"], "embeddings must be hashing, openai:NAME"),
-        (["-s", "semantic", "--embeddings", "hashing:x"], "embeddings must be hashing, openai:"),
-        (
-            ["-s", "semantic", "--embeddings", "hashing:0"],
+            "-s semantic --embeddings hashing:0",
             "dimensions must be a whole number of at least 1, got 0",
         ),
-        (["-s", "semantic", "-p", "embeddings=small"], "embeddings must be hashing, openai:NAME"),
+        ("-s semantic -p embeddings=small", "embeddings must be hashing, openai:NAME"),
+        ("-s semantic -p embeddings=hashing --embeddings hashing", "embeddings is given twice"),
+        ("-s semantic --embeddings openai:x", "openai:x needs OPENAI_API_KEY in the environment"),
         (
-            ["-s", "semantic", "-p", "embeddings=hashing", "--embeddings", "hashing"],
-            "embeddings is given twice",
-        ),
-        (
-            ["-s", "semantic", "--embeddings", "openai:x"],
-            "openai:x needs OPENAI_API_KEY in the environment",
-        ),
-        (
-            ["-s", "agentic", "--llm", "azure:x"],
+            "-s agentic --llm azure:x",
             "azure:x needs AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT and OPENAI_API_VERSION",
         ),
-        (["-s", "agentic", "--llm", "hashing"], "llm must be openai:NAME, azure:DEPLOYMENT or"),
+        ("-s agentic --llm hashing", "llm must be openai:NAME, azure:DEPLOYMENT or"),
         (
-            ["-s", "semantic", "--embeddings", "openai:x", "--base-url", "localhost"],
+            "-s semantic --embeddings openai:x --base-url localhost",
             "base_url must begin with http:// or https://, got 'localhost'",
         ),
-        (["--base-url", "http://localhost"], "--base-url needs a model on that server"),
+        ("--base-url http://localhost", "--base-url needs a model on that server"),
         (
-            ["-s", "semantic", "--embeddings", "function:no:no"],
+            "-s semantic --embeddings function:no:no",
             "embeddings: function:no:no cannot be used: No module named 'no'",
         ),
-        (["-s", "semantic", "--embeddings", "function:json"], "function:json cannot be used"),
-        (["-s", "semantic", "--embeddings", "function:json:decoder"], "cannot be used: embeddings"),
+        ("-s semantic --embeddings function:json", "function:json cannot be used"),
+        ("-s semantic --embeddings function:json:decoder", "cannot be used: embeddings"),
     ],
 )
-def test_mistake_with_a_model_gives_one_line(more: list[str], told: str) -> None:
-    assert told in refused("split", "a.txt", *more)
+def test_mistake_with_a_model_gives_one_line(more: str, told: str) -> None:
+    assert told in refused("split", "a.txt", *shlex.split(more))
 
 
 def test_module_that_fails_gives_one_line(folder: Path) -> None:

@@ -85,30 +85,50 @@ async def test_foreign_awaitables_are_refused() -> None:
         await arun(sleeping())
 
 
+class Held:
+    """A function that says when it has begun, and returns when it is let go."""
+
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+        self.started, self.release = threading.Event(), threading.Event()
+
+    def __call__(self) -> Any:
+        self.started.set()
+        self.release.wait(10)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+async def cancel(work: Any, held: Held) -> None:
+    """Cancel what has begun, which then goes on."""
+    task = asyncio.create_task(arun(work))
+    await asyncio.to_thread(held.started.wait, 10)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0)
+    held.release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 @pytest.mark.parametrize("is_calling", [True, False], ids=["in a call", "between calls"])
 async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
     log: list[str] = []
-    started, release = threading.Event(), threading.Event()
+    held = Held()
 
     async def working() -> None:
         try:
             if is_calling:
-                started.set()
+                held.started.set()
                 await Call(lambda: None, lambda: asyncio.sleep(60))
             else:
-                started.set()
-                release.wait(10)
+                held()
             await call(log.append, "went on")
         finally:
             await call(log.append, "cleaned up")
 
-    task = asyncio.create_task(arun(working()))
-    await asyncio.to_thread(started.wait, 10)
-    await asyncio.sleep(0)
-    task.cancel()
-    release.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel(working(), held)
     assert log == ["cleaned up"]
 
 
@@ -117,53 +137,31 @@ async def test_cancelling_runs_the_clean_up(is_calling: bool) -> None:
 async def test_cancelling_what_ends_meanwhile_is_a_cancellation(
     error: Exception | None, has_undo: bool
 ) -> None:
-    started, release = threading.Event(), threading.Event()
-
-    def work() -> None:
-        started.set()
-        release.wait(10)
-        if error:
-            raise error
+    held = Held(error)
 
     async def undo(_: None) -> None:
         assert error is None
 
     async def working() -> None:
         if has_undo:
-            await Call(work, is_write=True, undo=undo)
-        work()
+            await Call(held, is_write=True, undo=undo)
+        held()
 
-    task = asyncio.create_task(arun(working()))
-    await asyncio.to_thread(started.wait, 10)
-    task.cancel()
-    await asyncio.sleep(0)
-    release.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel(working(), held)
 
 
 async def test_a_lock_that_arrives_after_the_cancellation_is_released() -> None:
     log: list[str] = []
-    started, release = threading.Event(), threading.Event()
-
-    def acquire() -> str:
-        started.set()
-        release.wait(10)
-        return "lock"
+    held = Held("lock")
 
     async def undo(lock: str) -> None:
         await call(log.append, f"released {lock}")
 
     async def working() -> None:
-        await Call(acquire, is_write=True, undo=undo)
+        await Call(held, is_write=True, undo=undo)
         await call(log.append, "went on")
 
-    task = asyncio.create_task(arun(working()))
-    await asyncio.to_thread(started.wait, 10)
-    task.cancel()
-    release.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel(working(), held)
     assert log == ["released lock"]
 
 

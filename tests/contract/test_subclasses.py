@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import pickle
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from rag_splitters import (
 from rag_splitters.langchain import RecursiveTextSplitter, SentenceTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
 from tests.support.cases import CASES
+from tests.support.splitting import split_either
 
 TEXT = "One sentence. Another one, with more words.\n\nA paragraph."
 
@@ -34,40 +34,25 @@ TEXT = "One sentence. Another one, with more words.\n\nA paragraph."
 # `spans` and `plan`: the one that a class defines last counts
 
 
+def whole(self: Chunker, text: str) -> list[Span]:
+    return [Span(0, len(text))]
+
+
+async def whole_of_each(self: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
+    return [[Span(0, len(source.text))] for source in sources]
+
+
+@pytest.mark.parametrize("method", [{"spans": whole}, {"plan": whole_of_each}], ids=list)
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_spans_of_a_subclass_are_used_everywhere(name: str) -> None:
-    kind: Any = CATALOGUE[name]
-    case = CASES[name][0]
-
-    class Whole(kind):  # type: ignore[misc]
-        def spans(self, text: str) -> list[Span]:
-            return [Span(0, len(text))]
-
-    chunker = Whole(**case.__dict__)
-    expected = [[Span(0, len(TEXT))]]
+def test_the_method_of_a_subclass_is_used_everywhere(name: str, method: dict[str, Any]) -> None:
+    chunker: Any = type("Whole", (CATALOGUE[name],), method)(**CASES[name][0].__dict__)
+    expected = [Span(0, len(TEXT))]
+    assert chunker.spans(TEXT) == expected
     assert [chunk.text for chunk in chunker.chunk(TEXT)] == [TEXT]
-    assert list(chunker.split([Source(TEXT)])) == expected
-
-    async def collect() -> list[list[Span]]:
-        return [spans async for spans in chunker.asplit([Source(TEXT)])]
-
-    assert asyncio.run(collect()) == expected
+    assert split_either(chunker, [TEXT], is_async=False) == [expected]
+    assert split_either(chunker, [TEXT], is_async=True) == [expected]
     nested = TitledChunker(chunker=chunker).chunk(TEXT)
     assert [(chunk.start, chunk.end) for chunk in nested] == [(0, len(TEXT))]
-
-
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_plan_of_a_subclass_is_used_everywhere(name: str) -> None:
-    kind: Any = CATALOGUE[name]
-    case = CASES[name][0]
-
-    class Whole(kind):  # type: ignore[misc]
-        async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-            return [[Span(0, len(source.text))] for source in sources]
-
-    chunker = Whole(**case.__dict__)
-    assert chunker.spans(TEXT) == [Span(0, len(TEXT))]
-    assert list(chunker.split([Source(TEXT)])) == [[Span(0, len(TEXT))]]
 
 
 class FirstHalf(RecursiveChunker):

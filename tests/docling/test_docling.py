@@ -39,6 +39,7 @@ from rag_splitters.langchain import docling_document as langchain_document
 from rag_splitters.llama_index import SentenceNodeParser
 from rag_splitters.llama_index import docling_document as llama_index_document
 from rag_splitters.testing import hostile_texts
+from tests.support.counting import record_calls
 
 
 def on(page: int) -> ProvenanceItem:
@@ -110,13 +111,9 @@ def captions(chunk: DocChunk) -> list[str]:
 def test_document_is_written_as_markdown_once(
     trams: DoclingDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents: list[DoclingDocument] = []
-    write = docling_text._serialize
-    monkeypatch.setattr(
-        docling_text, "_serialize", lambda document: documents.append(document) or write(document)
-    )
+    written = record_calls(monkeypatch, docling_text, "_serialize")
     assert chunks_of(trams, SentenceChunker(chunk_size=70))
-    assert len(documents) == 1
+    assert len(written) == 1
     with pytest.raises(TypeError, match="document must be a DoclingDocument, got 'trams'"):
         chunks_of("trams", SentenceChunker())  # type: ignore[arg-type]
 

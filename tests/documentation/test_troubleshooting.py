@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from llama_index.core import Document as LlamaIndexDocument
 from pydantic import SecretStr
@@ -133,10 +132,6 @@ def add_unstorable() -> None:
         lambda retriever: retriever.add_documents([Document("x", id="x", metadata={"a": {1}})]),
         path="index",
     )
-
-
-def in_memory_vectors() -> InMemoryVectorStore:
-    return InMemoryVectorStore(HashingEmbeddings())
 
 
 def pickle_model_with_headers() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from rag_splitters import EmbeddingChunker, SemanticChunker
 from rag_splitters.evaluation import CachedEmbeddings
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder
 from tests.support.caches import CACHES
+from tests.support.embedding_doubles import CountingEmbeddings
 
 
 class Counting:
@@ -82,16 +83,11 @@ def test_a_strategy_shares_its_folder_with_the_evaluation(tmp_path: Path) -> Non
 
 
 def test_a_function_embeds_questions_as_texts() -> None:
-    asked: list[str] = []
-
-    def model(texts: list[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return [[1.0]] * len(texts)
-
+    model = CountingEmbeddings()
     cached = CachedEmbeddings(model)
     cached.embed_questions(["one", "two"])
     cached.embed(["two"])
-    assert asked == ["one", "two"]
+    assert model.texts == ["one", "two"]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -122,19 +118,13 @@ def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
     text = " ".join(f"Sentence number {number} is here." for number in range(30))
     counts = []
     for is_cached in (False, True):
-        model = HashingEmbeddings()
-        seen: list[str] = []
-
-        def asked(texts: list[str], seen: list[str] = seen) -> Any:
-            seen.extend(texts)
-            return model.embed_documents(texts)  # noqa: B023  (called in this turn)
-
-        embeddings = CachedEmbeddings(asked) if is_cached else asked
+        model = CountingEmbeddings()
+        embeddings = CachedEmbeddings(model) if is_cached else model
         spans = [
             kind(embeddings=embeddings, chunk_size=200).spans(text)
             for kind in (EmbeddingChunker, SemanticChunker, EmbeddingChunker)
         ]
-        counts.append((len(seen), len(set(seen)), spans))
+        counts.append((len(model.texts), len(set(model.texts)), spans))
     plain, cached = counts
     assert plain[0] > plain[1] == cached[0] == cached[1]
     assert plain[2] == cached[2]

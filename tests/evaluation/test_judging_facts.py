@@ -30,7 +30,7 @@ from rag_splitters.evaluation.judge import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.reading.samples import sample_texts
 from rag_splitters.testing import hostile_texts
-from tests.support.chat_doubles import AsyncFunction, Function
+from tests.support.chat_doubles import AsyncFunction, Function, part, verdict
 from tests.support.openai_server import Fault, OpenAIServer
 
 SECRET = "sk-very-secret-0123456789"
@@ -90,7 +90,7 @@ class Harness(OpenAIServer):
             if kind == "silent":
                 return ""
             is_true ^= kind == "wrong"
-        return json.dumps({"reason": "It is.", "verdict": is_true})
+        return verdict(is_true)
 
 
 def langchain_client(url: str) -> Any:
@@ -190,10 +190,8 @@ def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
 def writes_or_tells(prompt: str) -> str:
     """The first sentence of a passage, and the same negated; is a statement in the passages?"""
     if "<statement>" in prompt:
-        statement = prompt.partition("<statement>\n")[2].partition("\n</statement>")[0]
-        found = prompt.partition("<passages>\n")[2].partition("\n</passages>")[0]
-        return json.dumps({"reason": "It is.", "verdict": statement in found})
-    first = passage_in(prompt).strip().splitlines()[-1].partition(". ")[0]
+        return verdict(part(prompt, "statement") in part(prompt, "passages"))
+    first = part(prompt, "passage").strip().splitlines()[-1].partition(". ")[0]
     return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
 
 
@@ -235,10 +233,6 @@ def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
 
 def told(statement: str, prompt: str) -> str:
     return verdict(f"\n{statement}\n</statement>" in prompt)
-
-
-def verdict(value: object) -> str:
-    return json.dumps({"reason": "It is.", "verdict": value})
 
 
 def test_report_says_what_was_told_and_what_was_not(tmp_path: Path) -> None:
@@ -301,13 +295,9 @@ TEXT = "Tea is hot.\n\nRain is wet."
 SMALL = RecursiveChunker(chunk_size=12, chunk_overlap=0)
 
 
-def passage_in(prompt: str) -> str:
-    return prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
-
-
 def states(prompt: str) -> str:
     """What the passage says, and the same in the negative."""
-    said = " ".join(passage_in(prompt).split())
+    said = " ".join(part(prompt, "passage").split())
     return statements([said], [said.replace(" is ", " is not ")])
 
 
@@ -348,7 +338,7 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
         "Five.": statements([], []),
         "Six.": "I would say that A is true.",
     }
-    llm = Function(lambda prompt: answers[passage_in(prompt)])
+    llm = Function(lambda prompt: answers[part(prompt, "passage")])
     documents = {name: name for name in answers}
     facts = generate_facts(documents, Judge(llm, max_retries=1))
     assert [(fact.statement, fact.is_true, fact.document) for fact in facts] == [

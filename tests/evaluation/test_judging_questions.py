@@ -19,19 +19,15 @@ from rag_splitters.evaluation.judge import (
 )
 from rag_splitters.evaluation.measure.questions import Question, check_question
 from rag_splitters.testing import hostile_texts
-from tests.support.chat_doubles import AsyncFunction, Function
+from tests.support.chat_doubles import AsyncFunction, Function, part
 
 TEXT = "Tea is hot.\n\nRain is wet. It falls."
 SMALL = RecursiveChunker(chunk_size=22, chunk_overlap=0)
 
 
-def passage_in(prompt: str) -> str:
-    return prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
-
-
 def asks(prompt: str) -> str:
     """A question about each passage, with its first and last sentence quoted."""
-    passage = passage_in(prompt)
+    passage = part(prompt, "passage")
     quotes = dict.fromkeys([passage.partition(".")[0] + ".", passage.split(". ")[-1]])
     return questions((f"What of {passage.split()[0]}?", list(quotes)))
 
@@ -72,7 +68,7 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
         "Six.": questions(),
         "Seven.": questions((" ", ["Seven."])),
     }
-    llm = Function(lambda prompt: answers[passage_in(prompt)])
+    llm = Function(lambda prompt: answers[part(prompt, "passage")])
     found = generate_questions({name: name for name in answers}, Judge(llm, max_retries=1))
     assert [(each.text, each.document) for each in found] == [
         ("A?", "One."),
@@ -104,7 +100,7 @@ def test_question_asked_twice_about_a_document_is_used_once() -> None:
 def test_first_place_in_the_shown_passage_is_taken() -> None:
     """Not one in a passage before it, as a search through the document would."""
     text = "It rains.\n\nAnd it rains. It rains. It rains."
-    llm = Function(lambda prompt: asks_rain(passage_in(prompt)))
+    llm = Function(lambda prompt: asks_rain(part(prompt, "passage")))
     paragraphs = RecursiveChunker(chunk_size=40, chunk_overlap=0)
     found = generate_questions({"a": text}, llm, chunker=paragraphs)
     assert [each.references for each in found] == [((0, 9),), ((25, 34),)]

@@ -24,7 +24,7 @@ from rag_splitters.evaluation.judge import (
 from rag_splitters.evaluation.judge.scores import average_precision
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.testing import hostile_texts
-from tests.support.chat_doubles import AsyncFunction, Function
+from tests.support.chat_doubles import AsyncFunction, Function, part, verdict
 
 QUESTIONS = ["How is tea?", "How is rain?", "How is snow?"]
 ANSWERS = ["Hot.", "Wet.", "Cold."]
@@ -37,14 +37,6 @@ FOUND = {
 
 def finds(question: str) -> list[str]:
     return FOUND[question]
-
-
-def part(prompt: str, name: str) -> str:
-    return prompt.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
-
-
-def verdict(value: object) -> str:
-    return json.dumps({"reason": "It is.", "verdict": value})
 
 
 def useful(prompt: str) -> str:

@@ -278,6 +278,8 @@ def test_every_call_gives_the_same_documents(splitter: Any) -> None:
         assert [d.page_content for d in expected] == splitter.split_text(STORY) * 3
     metadata = [document.metadata for document in expected]
     assert json.loads(json.dumps(metadata)) == metadata
+    assert splitter.split_documents([]) == splitter.create_documents([]) == []
+    assert list(asyncio.run(splitter.atransform_documents([]))) == []
 
 
 # LangChain's own names and values
@@ -324,12 +326,6 @@ def test_langchain_option_keep_separator_is_refused_without_separators(kind: Any
         with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
             kind(keep_separator=side)
     assert kind()._keep_separator is False
-
-
-@every_splitter
-def test_no_documents_give_nothing(splitter: Any) -> None:
-    assert splitter.split_documents([]) == splitter.create_documents([]) == []
-    assert list(asyncio.run(splitter.atransform_documents([]))) == []
 
 
 # The stock parent-child retriever

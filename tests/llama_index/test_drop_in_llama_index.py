@@ -60,7 +60,9 @@ from rag_splitters.llama_index import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
-from tests.llama_index.test_llama_index import PARSERS, key, least, texts
+from tests.llama_index.test_llama_index import key, texts
+from tests.support.embedding_doubles import CountingEmbeddings
+from tests.support.forms import front_end_class, required
 from tests.support.processes import run_python
 
 ROOT = Path(rag_splitters.__file__).parents[1]
@@ -75,7 +77,13 @@ PARAGRAPHS = [" ".join(SENTENCES[at : at + 6]) for at in range(0, 60, 6)]
 TEXT = "\n\n".join(PARAGRAPHS)
 TREE = HierarchicalChunker(chunk_size=128, length_function="tokens", emit="all")
 
+PARSERS = {name: front_end_class(name, "llama_index") for name in CATALOGUE}
 every_class = pytest.mark.parametrize("name", PARSERS)
+
+
+def least(name: str) -> dict[str, Any]:
+    """The parameters of a parser that has no default for them, or has a size only if told."""
+    return {"chunk_size": 90} if name == "separator" else required(name)
 
 
 def make(name: str, **parameters: Any) -> Any:
@@ -504,15 +512,10 @@ async def test_room_is_the_same_asynchronously() -> None:
 
 
 def test_a_model_is_asked_once_for_documents_with_different_metadata() -> None:
-    requests: list[int] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        requests.append(len(texts))
-        return HashingEmbeddings(dimensions=8).embed_documents(texts)
-
+    model = CountingEmbeddings()
     documents = [Document(text=text, metadata={"page": n}) for n, text in enumerate(PARAGRAPHS)]
-    SemanticNodeParser(embeddings=embed).get_nodes_from_documents(documents)
-    assert len(requests) == 1
+    SemanticNodeParser(embeddings=model).get_nodes_from_documents(documents)
+    assert len(model.calls) == 1
 
 
 def test_metadata_are_measured_once_for_each_text_of_them() -> None:

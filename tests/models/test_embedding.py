@@ -21,7 +21,13 @@ from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, chat_m
 from rag_splitters.models.calling import retry_after
 from rag_splitters.models.embedder import rows_of
 from rag_splitters.text.encodings import load_encoding
-from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
+from tests.support.embedding_doubles import (
+    MODEL,
+    CountingEmbeddings,
+    LangChainEmbedder,
+    LlamaIndexEmbedder,
+    embed,
+)
 from tests.support.openai_clients import SECRET, azure_options, openai_options
 from tests.support.openai_server import Fault, OpenAIServer
 
@@ -100,32 +106,22 @@ def test_embedder_raises_the_small_default_batch_of_llama_index(given: int, want
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_embedder_keeps_both_bounds_of_a_request(is_async: bool) -> None:
-    calls: list[list[str]] = []
-
-    def model(texts: list[str]) -> list[list[float]]:
-        calls.append(texts)
-        return MODEL.embed_documents(texts)
-
+    model = CountingEmbeddings()
     texts = [f"{number} " + "word " * (number % 13) for number in range(90)] + ["y" * 500]
     embedder = Embedder(model, max_texts=8, max_tokens=200)
     found = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
-    assert np.allclose(found, MODEL.embed_documents(texts), atol=1e-6)
-    assert sorted(text for call in calls for text in call) == sorted(texts)
-    for call in calls:
+    assert np.allclose(found, model.model.embed_documents(texts), atol=1e-6)
+    assert sorted(model.texts) == sorted(texts)
+    for call in model.calls:
         assert len(call) <= 8
         assert len("".join(call).encode()) <= 200 or call == ["y" * 500]
 
 
 def test_embedder_has_bounds_without_being_asked() -> None:
-    sizes: list[int] = []
-
-    def model(texts: list[str]) -> list[list[float]]:
-        sizes.append(len(texts))
-        return [[1.0]] * len(texts)
-
+    model = CountingEmbeddings()
     Embedder(model).embed([str(number) for number in range(1200)])
     Embedder(model).embed([f"{number} " + "\u6c34" * 30_000 for number in range(7)])
-    assert sizes == [512, 512, 176, 3, 3, 1]
+    assert [len(call) for call in model.calls] == [512, 512, 176, 3, 3, 1]
 
 
 def sent(server: OpenAIServer) -> list[tuple[int, int]]:

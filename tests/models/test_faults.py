@@ -17,7 +17,13 @@ from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 from pydantic import BaseModel
 
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
-from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
+from rag_splitters.models import (
+    Embedder,
+    HashingEmbeddings,
+    ModelError,
+    chat_model,
+    collect_failures,
+)
 from tests.support.embedding_doubles import LlamaIndexEmbedder
 from tests.support.logs import own_messages
 from tests.support.openai_clients import (
@@ -33,7 +39,8 @@ from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import split_either
 
 WORDS = ("tea", "rain", "bad", "snow", "iron")
-TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
+LONG = "This long sentence says that the"
+TEXTS = [f"{LONG} {word} is here. {LONG} {word} was there." for word in WORDS]
 BAD = WORDS.index("bad")
 AT_ONCE = {"Retry-After": "0"}
 
@@ -215,51 +222,69 @@ def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
     return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
 
 
-def each_fault(faults: Iterable[str], clients: Iterable[str]) -> Any:
-    """Each fault through OpenAI's client, asynchronously, which runs by default; and as well
-    synchronously and through two of the others in turn, so that each meets faults of all sorts."""
-    others = [name for name in clients if name != "openai"]
+def embedding(
+    kind: str, server: OpenAIServer, max_texts: int | None = None, **others: Any
+) -> EmbeddingChunker:
+    model = Embedder(EMBEDDINGS[kind](server), max_texts=max_texts, max_concurrency=1)
+    return EmbeddingChunker(embeddings=model, chunk_size=25, min_chunk_size=0, **others)
+
+
+def each_fault(faults: Iterable[str], *tasks: str) -> Any:
+    """Each fault of each task through OpenAI's client, asynchronously, which runs by default; and
+    as well synchronously and through two of the others in turn, so that each meets all sorts."""
     rows = []
-    for number, fault in enumerate(faults):
-        first, second = (others[(2 * number + step) % len(others)] for step in (0, 1))
-        ways = [("openai", False), (first, bool(number % 2)), (second, not number % 2)]
-        rows.append(("openai", True, fault))
-        rows += [pytest.param(*way, fault, marks=pytest.mark.slow) for way in ways]
-    return pytest.mark.parametrize(("kind", "is_async", "fault"), rows)
+    for task in tasks:
+        others = [name for name in (CHATS if task == "chat" else EMBEDDINGS) if name != "openai"]
+        for number, fault in enumerate(faults):
+            first, second = (others[(2 * number + step) % len(others)] for step in (0, 1))
+            ways = [("openai", False), (first, bool(number % 2)), (second, not number % 2)]
+            rows.append((task, "openai", True, fault))
+            rows += [pytest.param(task, *way, fault, marks=pytest.mark.slow) for way in ways]
+    return pytest.mark.parametrize(("task", "kind", "is_async", "fault"), rows)
 
 
-def spans_of_words() -> list[list[Span]]:
+CHUNKERS = {"chat": agentic, "embedding": embedding}
+REQUESTS = {"chat": len(TEXTS), "embedding": 1}
+"""How many requests each task needs where nothing goes wrong."""
+FIRST = {"chat": "document 0, window 0 .*fail", "embedding": "document 0, offset 0"}
+"""What each task says of where the first request failed."""
+
+
+def whole(task: str) -> list[list[Span]]:
     """What a model that answers always makes of the texts."""
+    if task == "embedding":
+        hashing = HashingEmbeddings(dimensions=64)
+        return split(EmbeddingChunker(embeddings=hashing, chunk_size=25, min_chunk_size=0), False)
     return [[Span(0, text.index(".") + 1), Span(text.index(".") + 2, len(text))] for text in TEXTS]
 
 
-@each_fault(PASSING, CHATS)
-def test_chat_recovers_from_a_passing_fault(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer
+@each_fault(PASSING, "chat", "embedding")
+def test_a_passing_fault_costs_one_more_request(
+    task: str, kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
     server.faults = [PASSING[fault]]
-    assert split(agentic(kind, server), is_async) == spans_of_words()
-    assert len(server.requests) == len(TEXTS) + 1
+    assert split(CHUNKERS[task](kind, server), is_async) == whole(task)
+    assert len(server.requests) == REQUESTS[task] + 1
 
 
-@each_fault(FATAL, CHATS)
-def test_chat_stops_at_once_where_all_would_fail(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer
+@each_fault(FATAL, "chat", "embedding")
+def test_work_stops_at_once_where_all_would_fail(
+    task: str, kind: str, fault: str, is_async: bool, server: OpenAIServer
 ) -> None:
     server.fault_of = lambda body: FATAL[fault]
     for on_error in ("raise", "skip", RecursiveChunker()):
         server.requests.clear()
-        with pytest.raises(ModelError, match=r"document 0, window 0 .*fail") as caught:
-            split(agentic(kind, server, on_error=on_error), is_async)
+        with pytest.raises(ModelError, match=FIRST[task]) as caught:
+            split(CHUNKERS[task](kind, server, on_error=on_error), is_async)
         assert caught.value.fatal
         check_no_secret(caught.value)
         retried = kind in CLIENTS and fault == "no quota"
         assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
 
 
-@each_fault(CHAT_FAULTS, CHATS)
+@each_fault(CHAT_FAULTS, "chat")
 def test_chat_loses_nothing_to_one_bad_document(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
+    task: str, kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:
     server.fault_of = lambda body: CHAT_FAULTS[fault] if "bad" in body else None
     cached = {} if "function" in kind else {"cache": tmp_path}
@@ -267,15 +292,15 @@ def test_chat_loses_nothing_to_one_bad_document(
     with pytest.raises(ModelError, match=rf"document {BAD}, window 0 ") as caught:
         split(chunker, is_async)
     check_no_secret(caught.value)
-    whole = spans_of_words()
-    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(whole)]
+    expected = whole(task)
+    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(expected)]
     assert caught.value.index == BAD
     others = [request for request in server.requests if "bad" not in json.dumps(request["body"])]
     assert len(others) == len(TEXTS) - 1
     if cached:
         server.fault_of = lambda body: None
         server.requests.clear()
-        assert split(chunker, is_async) == whole
+        assert split(chunker, is_async) == expected
         assert len(server.requests) == 1  # only what had failed: nothing unfinished was kept
 
 
@@ -300,9 +325,8 @@ def test_chat_goes_on_and_reports(
     kind: str, is_async: bool, server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.fault_of = lambda body: CHAT_FAULTS["bad request"] if "bad" in body else None
-    whole = spans_of_words()
     assert split(agentic(kind, server, on_error="skip"), is_async) == [
-        [] if i == BAD else spans for i, spans in enumerate(whole)
+        [] if i == BAD else spans for i, spans in enumerate(whole("chat"))
     ]
     fallen = split(agentic(kind, server, on_error=RecursiveChunker()), is_async)
     assert [span.metadata for span in fallen[BAD]] == [{"fallback": "RecursiveChunker"}]
@@ -312,42 +336,6 @@ def test_chat_goes_on_and_reports(
     assert [failure.index for failure in failures] == [BAD]
     assert [f"document {BAD}, window 0" in each for each in own_messages(caplog)] == [True] * 2
     assert SECRET not in caplog.text
-
-
-def embedding(kind: str, server: OpenAIServer, **others: Any) -> EmbeddingChunker:
-    model = Embedder(EMBEDDINGS[kind](server), max_concurrency=1)
-    return EmbeddingChunker(embeddings=model, chunk_size=25, min_chunk_size=0, **others)
-
-
-LONG = [text.replace("The", "This long sentence says that the") for text in TEXTS]
-
-
-def split_long(chunker: Any, is_async: bool) -> list[list[Span]]:
-    return split_either(chunker, LONG, is_async)
-
-
-@each_fault(PASSING, EMBEDDINGS)
-def test_embedding_recovers_from_a_passing_fault(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer
-) -> None:
-    server.faults = [PASSING[fault]]
-    assert all(split_long(embedding(kind, server), is_async))
-    assert len(server.requests) == 2
-
-
-@each_fault(FATAL, EMBEDDINGS)
-def test_embedding_stops_at_once_where_all_would_fail(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer
-) -> None:
-    server.fault_of = lambda body: FATAL[fault]
-    for on_error in ("raise", "skip", RecursiveChunker()):
-        server.requests.clear()
-        with pytest.raises(ModelError, match=r"document 0, offset 0") as caught:
-            split_long(embedding(kind, server, on_error=on_error), is_async)
-        assert caught.value.fatal
-        check_no_secret(caught.value)
-        retried = kind in CLIENTS and fault == "no quota"
-        assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
 
 
 def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
@@ -362,34 +350,25 @@ def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
     return find
 
 
-@each_fault(EMBEDDING_FAULTS, EMBEDDINGS)
+@each_fault(EMBEDDING_FAULTS, "embedding")
 def test_embedding_finds_the_bad_text_and_keeps_the_others(
-    kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
+    task: str, kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:
     server.encoding = "float"
     server.fault_of = only_the_last(EMBEDDING_FAULTS[fault])
     cached = {} if kind == "function" else {"cache": tmp_path}
-    chunker = embedding(kind, server, **cached)
-    whole = split_long(chunker.model_copy(update={"embeddings": Embedder(hashing)}), False)
-    chunker = chunker.model_copy(
-        update={"embeddings": Embedder(chunker.embeddings.model, max_texts=6, max_concurrency=1)}
-    )
+    chunker = embedding(kind, server, max_texts=6, **cached)
     with pytest.raises(ModelError, match=rf"document {BAD}, offset") as caught:
-        split_long(chunker, is_async)
+        split(chunker, is_async)
     check_no_secret(caught.value)
     assert {error.index for error in caught.value.failures} == {BAD}
-    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(whole)]
+    expected = whole(task)
+    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(expected)]
     if cached:
         server.fault_of = lambda body: None
         server.requests.clear()
-        assert split_long(chunker, is_async) == whole
+        assert split(chunker, is_async) == expected
         assert all("bad" in text for text in server.texts)
-
-
-def hashing(texts: list[str]) -> Any:
-    from rag_splitters.models import HashingEmbeddings
-
-    return HashingEmbeddings(dimensions=64).embed_documents(texts)
 
 
 def check_no_secret(error: BaseException) -> None:

@@ -24,6 +24,7 @@ from rag_splitters import (
 )
 from rag_splitters.calls import run, together
 from rag_splitters.models import Embedder, ModelError, ask, chat_model
+from tests.support.chat_doubles import Function
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import split_either, split_texts
@@ -176,13 +177,8 @@ def test_second_attempt_of_an_index_sends_one_request(
 
 
 def test_equal_prompts_of_several_plans_are_sent_once() -> None:
-    prompts: list[str] = []
-
-    def answer(prompt: str) -> str:
-        prompts.append(prompt)
-        return prompt.upper()
-
+    answer = Function(str.upper)
     model = chat_model(answer)
     plans = [ask(model, ["tea", "rain"]), ask(model, ["rain", "tea", "rain"])]
     assert run(together(plans)) == [["TEA", "RAIN"], ["RAIN", "TEA", "RAIN"]]
-    assert sorted(prompts) == ["rain", "tea"]
+    assert sorted(answer.prompts) == ["rain", "tea"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -54,11 +54,8 @@ def test_async_function_is_awaited_on_one_loop_whoever_calls() -> None:
 
     for chunker in chunkers(loops):
         split_texts(chunker, TEXTS)
-        threads = [threading.Thread(target=split_texts, args=(chunker, TEXTS)) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(split_texts, [chunker] * 3, [TEXTS] * 3))
         asyncio.run(asplit_texts(chunker, TEXTS))
     asyncio.run(inside())
     asyncio.run(inside())

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from rag_splitters import ContextualChunker, RecursiveChunker
 from rag_splitters.models import chat_model
 from rag_splitters.models.prompts import Prompt
-from tests.support.chat_doubles import Function, LangChainDouble, LlamaIndexDouble
+from tests.support.chat_doubles import Function, LangChainDouble, LlamaIndexDouble, part
 from tests.support.prompt_cache import CachingServer, document, text_of
 from tests.support.splitting import asplit_texts, split_either, split_texts
 
@@ -54,14 +54,10 @@ def test_windows_are_in_the_cache_before_their_other_chunks_come(
     assert all("The Zephyr Turbine" in prompt for prompt in prompts)
 
 
-def windows_of(prompts: list[str]) -> list[str]:
-    return [prompt.partition("<document>\n")[2].partition("\n</document>")[0] for prompt in prompts]
-
-
 def test_first_chunk_of_each_window_is_asked_about_first() -> None:
     llm = Function(about)
     ContextualChunker(llm=llm, document_window=4000).chunk(document(30_000))
-    windows = windows_of(llm.prompts)
+    windows = [part(prompt, "document") for prompt in llm.prompts]
     distinct = list(dict.fromkeys(windows))
     assert len(distinct) > 10
     assert windows[: len(distinct)] == distinct
@@ -73,7 +69,7 @@ def test_what_no_provider_caches_is_asked_in_one_go() -> None:
     chunker = ContextualChunker(llm=llm, chunker=RecursiveChunker(chunk_size=100))
     split_texts(chunker, [f"{number}. {document(200)}" for number in range(5)])
     assert all(not prompt.shared for prompt in llm.prompts)
-    windows = windows_of(llm.prompts)
+    windows = [part(prompt, "document") for prompt in llm.prompts]
     assert windows == sorted(windows)
 
 

@@ -28,6 +28,7 @@ from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.errors import RefusedDocumentsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.vectors import Vectors
+from tests.support.counting import record_calls
 
 SPLITTERS = {
     "child_splitter": RecursiveCharacterTextSplitter(chunk_size=70, chunk_overlap=0),
@@ -216,12 +217,8 @@ def test_a_retriever_is_a_link_of_a_chain() -> None:
 @pytest.mark.parametrize("bytes_too", [False, True])
 def test_options_can_be_made_configurable(bytes_too: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"byte_store": InMemoryByteStore()} if bytes_too else {}
-    made = filled(search_type="hybrid")
-    if bytes_too:
-        made = filled(**options, search_type="hybrid")
-    cleared: list[int] = []
-    clear = KeywordIndex.clear
-    monkeypatch.setattr(KeywordIndex, "clear", lambda self: (cleared.append(1), clear(self)))
+    made = filled(**options, search_type="hybrid")
+    cleared = record_calls(monkeypatch, KeywordIndex, "clear")
     retriever = made.configurable_fields(
         k=ConfigurableField(id="k"), search_kwargs=ConfigurableField(id="told")
     )
@@ -308,11 +305,7 @@ def test_an_import_makes_documents_of_what_classic_wrote(
 ) -> None:
     ours = migrated(stores, search_type=search_type, k=3)
     before, found = keys(ours), [contents(ours.invoke(question)) for question in QUESTIONS]
-    embedded: list[str] = []
-    embed = Vectors.embed_texts
-    monkeypatch.setattr(
-        Vectors, "embed_texts", lambda self, texts: (embedded.extend(texts), embed(self, texts))[1]
-    )
+    embedded = record_calls(monkeypatch, Vectors, "embed_texts")
     imported = asyncio.run(ours.aimport_classic()) if asynchronous else ours.import_classic()
     assert set(imported) == before
     assert embedded == [], "the children have the same texts, and keep their vectors"

@@ -15,6 +15,7 @@ from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from tests.parent_child.test_llama_index import ListVectorStore
+from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 
 PAGES: list[Page] = [
@@ -92,17 +93,10 @@ def test_other_vector_stores_check_filters_too() -> None:
 def test_a_filter_reads_at_most_one_more_row_of_each_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads: list[list[str]] = []
-    read = KeyValueStore.read
-
-    def recording(self: Any, keys: Any, *args: Any) -> Any:
-        reads.append(list(keys))
-        return read(self, keys, *args)
-
     front = FrontEnd("langchain")
     with closing(front.build(PAGES, path=tmp_path, where={"team": "red"})) as retriever:
         front.find(front.varied(retriever), "the first query looks whether children are missing")
-        monkeypatch.setattr(KeyValueStore, "read", recording)
+        reads = record_calls(monkeypatch, KeyValueStore, "read")
         front.find(retriever, "amber")
         assert len(reads) == 2, "the key's row, and the parents"
         varied = front.varied(retriever, where={"mixed": 1})

@@ -314,6 +314,7 @@ def build_with(front: FrontEnd, pages: list[Page], folder: Path) -> Any:
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "no JSON": lambda value: b"\x01\x02",
     "deep": lambda value: b"[" * 100_000,
     "no text": lambda value: value.replace(b'"text"', b'"txet"'),
     "no record": lambda value: b'{"text": "", "metadata": {}, "id": "p1"}',
@@ -331,6 +332,8 @@ def test_damaged_rows_are_named_and_repaired(
         store._change({}, {key.encode(): damage(store._read([key.encode()])[key.encode()])}, [])
         with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
             front.do(retriever, "get", ["p1"])
+        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+            front.do(retriever, "add_documents", front.documents(PAGES))
         assert front.do(retriever, "verify").damaged == [key]
         front.do(retriever, "verify", repair=True)
         front.do(retriever, "add_documents", front.documents(PAGES))

@@ -14,7 +14,6 @@ from rag_splitters.langchain import (
     FixedSizeTextSplitter,
     ParentDocumentRetriever,
     SentenceTextSplitter,
-    parent_document_retriever,
 )
 from tests.parent_child.test_langchain import PARAGRAPHS, TEXT, build, children
 from tests.support.processes import run_python
@@ -129,13 +128,3 @@ def test_index_works_in_every_clean_up_mode(cleanup: Any, asynchronous: bool) ->
     assert len(texts) == 4 - gone
     found = retriever.invoke("animals in a place that eat food", k=50)
     assert all(any(parent.page_content in text for text in texts) for parent in found)
-
-
-def test_the_factory_without_options_gives_exact_positions() -> None:
-    retriever = parent_document_retriever([Document(page_content=TEXT * 20)], k=3)
-    results = retriever.invoke("Where do the whales live?")
-    assert len(results) == 3
-    for result in results:
-        start, end = result.metadata["start_index"], result.metadata["end_index"]
-        assert (TEXT * 20)[start:end] == result.page_content
-        assert len(result.page_content) <= 2000

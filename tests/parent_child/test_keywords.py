@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import REPRESENTS_KEY, Entry
 from rag_splitters.parent_child.stores import Match
 from rag_splitters.sqlite import Database
+from tests.support.counting import record_calls
 from tests.support.front_ends import sentence
 from tests.support.stores import on_server
 
@@ -101,16 +102,10 @@ def test_numbers_of_children_that_were_found_are_read_once(monkeypatch: pytest.M
     for each in (index, other):
         each.update({"d": [random_child(rng, name) for name in names]})
     best = index.find("word0 word1", 10, names[:10]).best
-    asked: list[str] = []
-    read_in = Database.read_in
-
-    def recording(self: Database, query: str, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
-        asked.extend(key for key in keys if isinstance(key, str))
-        return read_in(self, query, keys)
-
-    monkeypatch.setattr(Database, "read_in", recording)
+    reads = record_calls(monkeypatch, Database, "read_in")
     values = dict.fromkeys([*best, *names[:10]], 1.0)
     assert index.lend(values, 5, 30) == other.lend(values, 5, 30)
+    asked = [key for _, _, keys in reads for key in keys if isinstance(key, str)]
     assert asked == list(values), "only the index that has not found them reads their numbers"
 
 

@@ -34,6 +34,7 @@ from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import final_characters, text_terms
+from tests.support.counting import record_calls
 from tests.support.front_ends import (
     FRONT_ENDS,
     FrontEnd,
@@ -167,16 +168,27 @@ def test_mmr_is_that_of_a_naive_implementation(balance: float) -> None:
         assert found[0][place].score == pytest.approx(likeness[chosen], abs=1e-5)
 
 
-@pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
-@pytest.mark.parametrize("where", [None, {"parity": "odd"}])
-def test_children_that_chroma_misses_are_found_too(space: Any, where: Any) -> None:
-    collection = chromadb.EphemeralClient().create_collection(
-        f"c{uuid.uuid4().hex}", embedding_function=None, configuration={"hnsw": {"space": space}}
+@pytest.fixture(params=["cosine", "l2", "ip"])
+def collection(request: pytest.FixtureRequest) -> chromadb.Collection:
+    """An empty collection of each space."""
+    return chromadb.EphemeralClient().create_collection(
+        f"c{uuid.uuid4().hex}",
+        embedding_function=None,
+        configuration={"hnsw": {"space": request.param}},
     )
-    front = FrontEnd("llama_index")
-    options = {"embeddings": HashingEmbeddings(), "retrieve": "children", "k": 500, "where": where}
+
+
+def all_children(front: FrontEnd, collection: chromadb.Collection, **options: Any) -> Any:
+    """A retriever over this collection that finds all children."""
     store = ChromaVectorStore(chroma_collection=collection)
-    retriever = front.build(DOCUMENTS, vector_store=store, **options)
+    options |= {"embeddings": HashingEmbeddings(), "retrieve": "children", "k": 500}
+    return front.build(DOCUMENTS, vector_store=store, **options)
+
+
+@pytest.mark.parametrize("where", [None, {"parity": "odd"}])
+def test_children_that_chroma_misses_are_found_too(collection: Any, where: Any) -> None:
+    front = FrontEnd("llama_index")
+    retriever = all_children(front, collection, where=where)
     everything = front.find(retriever, QUESTION)
     assert len(everything) == (80 if where is None else 40)
 
@@ -191,16 +203,9 @@ def test_children_that_chroma_misses_are_found_too(space: Any, where: Any) -> No
     assert [r.score for r in again] == pytest.approx([r.score for r in everything], abs=1e-5)
 
 
-@pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
-def test_children_that_are_removed_during_a_query_are_left_out(space: Any) -> None:
-    collection = chromadb.EphemeralClient().create_collection(
-        f"c{uuid.uuid4().hex}", embedding_function=None, configuration={"hnsw": {"space": space}}
-    )
+def test_children_that_are_removed_during_a_query_are_left_out(collection: Any) -> None:
     front = FrontEnd("llama_index")
-    store = ChromaVectorStore(chroma_collection=collection)
-    retriever = front.build(
-        DOCUMENTS, vector_store=store, embeddings=HashingEmbeddings(), retrieve="children", k=500
-    )
+    retriever = all_children(front, collection)
     everything = [result.id for result in front.find(retriever, QUESTION)]
 
     class Shrinking(chromadb.Collection):
@@ -604,7 +609,9 @@ def test_the_keyword_file_is_built_again(front: FrontEnd, damage: str, tmp_path:
 
 
 @every_front_end
-def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: FrontEnd) -> None:
+def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(
+    front: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = front.build(CODED[:20], search_type="hybrid", k=1)
     names = (
         ("vectorstore", "docstore")
@@ -615,10 +622,7 @@ def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: Fr
     if front.framework == "llama_index":
         options["embeddings"] = HashingEmbeddings()
     second = front.build(search_type="hybrid", k=1, **options)
-    cleared = []
-    for retriever in (first, second):
-        clear = retriever.shared.keywords.clear
-        retriever.shared.keywords.clear = lambda clear=clear: (cleared.append(1), clear())
+    cleared = record_calls(monkeypatch, KeywordIndex, "clear")
     for _ in range(3):
         for retriever in (first, second):
             assert "0011" in front.find(retriever, "ZX0011Q")[0].text

@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -65,11 +64,8 @@ def test_event_loops_and_threads_share_a_store(open_store: OpenStore) -> None:
         await asyncio.gather(*(arun(store.write([(f"{name}-{n}", n)])) for n in range(20)))
         assert await arun(store.read([f"{name}-{n}" for n in range(20)])) == list(range(20))
 
-    threads = [threading.Thread(target=lambda n=n: asyncio.run(work(n))) for n in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda name: asyncio.run(work(name)), range(3)))
     asyncio.run(work(3))
     assert len(list(store.yield_keys())) == 80
 

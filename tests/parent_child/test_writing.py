@@ -33,6 +33,7 @@ from rag_splitters.parent_child.indexing import add
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
 from rag_splitters.parent_child.postgres import PostgresStore
 from rag_splitters.parent_child.records import Entry
+from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.processes import ROOT
 from tests.support.stores import OpenStore
@@ -458,14 +459,7 @@ def test_a_turn_that_arrives_after_the_cancellation_is_released(
 def test_one_document_takes_few_statements_of_postgresql(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    statements: list[Any] = []
-    run_statement = PostgresStore._run_statement
-
-    def count(self: Any, connection: Any, *statement: Any) -> Any:
-        statements.append(statement)
-        return run_statement(self, connection, *statement)
-
-    monkeypatch.setattr(PostgresStore, "_run_statement", count)
+    statements = record_calls(monkeypatch, PostgresStore, "_run_statement")
     front = FrontEnd("langchain")
     with closing(PostgresStore(postgres_url)) as docstore:
         retriever = front.build(docstore=docstore)

@@ -37,6 +37,8 @@ from rag_splitters.playground.security import MAX_BYTES
 from rag_splitters.playground.snippets import snippets
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
+from tests.support.chat_doubles import Function
+from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.pdfs import make_pdf
 
 HERE = "http://127.0.0.1"
@@ -678,25 +680,19 @@ def test_a_long_text_is_drawn_in_parts_that_follow_each_other() -> None:
 
 
 def test_nothing_is_cut_or_asked_twice() -> None:
-    asked: list[str] = []
-
-    def counted(prompt: str) -> str:
-        asked.append(prompt)
-        return "1, 4, 9"
-
+    counted = Function(lambda prompt: "1, 4, 9")
     with TestClient(create_app(llm=counted), base_url=HERE) as client:
         fields = {"a": "agentic", "text": "tram.md"}
         assert "calls " in post(client, **fields)["waiting-a"].text
-        assert asked == []
+        assert counted.prompts == []
         starts = post(client, **fields, run="a").starts()
-        count = len(asked)
-        assert count == 1
+        assert len(counted.prompts) == 1
         assert post(client, **fields, q="Why green?").starts() == starts
         assert post(client, "/chunk", **fields, a__chunk=1, side="a")["panel-a"].find("pre")
         assert post(client, "/chunk", **fields, a__tab="python", side="a")["panel-a"].find("pre")
-        assert len(asked) == count
+        assert len(counted.prompts) == 1
         post(client, **fields, run="a")
-        assert len(asked) == count + 1, "Run asks again"
+        assert len(counted.prompts) == 2, "Run asks again"
 
 
 # Questions
@@ -741,24 +737,19 @@ def test_page_says_in_which_chunk_the_answer_lies(client: TestClient) -> None:
 
 
 def test_search_asks_a_model_for_each_text_once_and_only_when_told_to() -> None:
-    asked: list[str] = []
-
-    def model(texts: list[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return [[1.0, float(len(text))] for text in texts]
-
+    model = CountingEmbeddings()
     with TestClient(create_app({"t": "A b. C d."}, embeddings=model), base_url=HERE) as client:
         fields = {"a": "sentence", "a.chunk_size": 5, "text": "t"}
         waiting = post(client, **fields, q="one?")
-        assert asked == []
+        assert model.texts == []
         assert "press Ask to search these chunks" in waiting["results-a"].text
         for question in ("one?", "two?", "one?"):
             assert len(post(client, **fields, q=question, ask="1").ranking()) == 2
-        assert sorted(asked) == ["A b.", "C d.", "one?", "two?"]
+        assert sorted(model.texts) == ["A b.", "C d.", "one?", "two?"]
         assert len(post(client, **fields, q="one?").ranking()) == 2, "it is known already"
         for size in (20, 30, 40):
             post(client, a="semantic", text="t", **{"a.chunk_size": size})
-    assert len(asked) == len(set(asked)), "moving a slider embeds no sentence again"
+    assert len(model.texts) == len(set(model.texts)), "moving a slider embeds no sentence again"
 
 
 def test_a_long_text_is_shown_before_it_is_searched() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import codecs
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -136,14 +135,7 @@ def test_what_is_no_text_is_refused(data: bytes, message: str) -> None:
 
 
 def test_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "charset_normalizer":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
     with pytest.raises(
         ImportError, match=r"a.txt is not in UTF-8 \(byte 0xe9 at offset 3\)"
     ) as caught:

@@ -35,6 +35,7 @@ from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.structure.stored_outline import outline_of_part
+from tests.support.embedding_doubles import CountingEmbeddings
 
 Row = tuple[float, str] | tuple[float, str, str] | None
 """Size, text and font of a line; None for a new page."""
@@ -259,19 +260,14 @@ def test_other_splitters_are_not_shown_the_outline(report: Path) -> None:
 
 
 def test_parent_child_retrieval_embeds_the_headings(report: Path) -> None:
-    embedded: list[str] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        embedded.extend(texts)
-        return [[1.0, 0.0] for _ in texts]
-
+    model = CountingEmbeddings()
     retriever = parent_document_retriever(
         FileLoader(report).load(),
-        embeddings=embed,
+        embeddings=model,
         parent_splitter=RecursiveTextSplitter(chunk_size=400),
         child_splitter=RecursiveTextSplitter(chunk_size=200),
     )
-    assert any(f"{OUTLINE[0][1]} > Visitors > Opening hours" in text for text in embedded)
+    assert any(f"{OUTLINE[0][1]} > Visitors > Opening hours" in text for text in model.texts)
     assert "outline" not in retriever.invoke("clock")[0].metadata
 
 

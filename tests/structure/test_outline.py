@@ -20,6 +20,7 @@ from rag_splitters import (
 )
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks, read_headings
 from rag_splitters.structure.outline import Outline, title_of
+from tests.support.counting import record_calls
 
 ROOT = Path(__file__).parents[2]
 
@@ -270,17 +271,10 @@ def test_title_stands_before_rewritten_chunks() -> None:
 
 
 def test_the_title_of_a_long_text_needs_only_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-    read = Outline.of
-
-    def count(text: str, *arguments: Any, **options: Any) -> Outline:
-        lengths.append(len(text))
-        return read(text, *arguments, **options)
-
-    monkeypatch.setattr(Outline, "of", count)
+    outlined = record_calls(monkeypatch, Outline, "of")
     prose = "Boil *water*.\n\n" * 10_000
     assert title_of("# Tea\n\n" + prose, {}) == "Tea"
-    assert max(lengths) < 6_000
+    assert max(len(text) for text, *_ in outlined) < 6_000
     assert title_of("[a](b)\n\n" + prose + "# Late", {}) == "Late"
     matter = "---\n" + "# a: b\n\n" * 2_000 + "x: y\n---\n\n# Tea\n\n"
     assert title_of(matter + prose, {"source": "a.md"}) == "Tea"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +112,17 @@ def asked_of_openai(kind: Any, answers: Script, text: str) -> tuple[list[Span], 
     return spans, [request["body"] for request in server.requests]
 
 
+def part(prompt: str, name: str) -> str:
+    """What a prompt shows between the first tags of a name."""
+    return prompt.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
+
+
 def sentences_in(prompt: str) -> list[str]:
     """The numbered sentences that a prompt shows."""
-    shown = prompt.partition("<sentences>\n")[2].partition("\n</sentences>")[0]
+    shown = part(prompt, "sentences")
     return [line.partition("] ")[2] for line in re.findall(r"(?m)^\[\d+\].*$", shown)]
+
+
+def verdict(value: object) -> str:
+    """How a judge answers."""
+    return json.dumps({"reason": "It is.", "verdict": value})

@@ -1,9 +1,14 @@
-"""How much work something is, in function calls: that does not depend on the machine."""
+"""How much work something is, in function calls, and which calls: no machine changes that."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+__all__ = ["count_calls", "record_calls"]
 
 
 def count_calls(work: Callable[[], object]) -> int:
@@ -20,4 +25,17 @@ def count_calls(work: Callable[[], object]) -> int:
         work()
     finally:
         sys.setprofile(before)
+    return calls
+
+
+def record_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:
+    """The positional arguments of each call of a function from now on; of a method, self too."""
+    function = getattr(owner, name)
+    calls: list[tuple[Any, ...]] = []
+
+    def recording(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        return function(*args, **options)
+
+    monkeypatch.setattr(owner, name, recording)
     return calls

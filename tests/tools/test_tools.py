@@ -22,6 +22,7 @@ from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_bytes
 from rag_splitters.tools import index_tools
 from rag_splitters.tools.grep import Pattern
+from tests.support.counting import record_calls
 
 TEA = """# Tea
 
@@ -207,20 +208,13 @@ def test_keyword_index_leaves_no_match_out(
 def test_grep_reads_only_documents_that_have_the_words(
     ask: Ask, langchain_index: langchain.ParentDocumentRetriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
-    lines = Pattern.lines
-
-    def count(self: Pattern, document: Any) -> Any:
-        read.append(document.id)
-        return lines(self, document)
-
-    monkeypatch.setattr(Pattern, "lines", count)
+    read = record_calls(monkeypatch, Pattern, "lines")
     ask("grep", pattern="seventy degrees")
-    assert read == ["tea.md"]
+    assert [document.id for _, document in read] == ["tea.md"]
     ask("grep", pattern=r"\bsugar\.", is_regex=True)
     assert len(read) == 1 + len(FILES)
     ask("grep", pattern=r"\bsugar\b", is_regex=True)
-    assert read[1 + len(FILES) :] == ["windows.txt"]
+    assert [document.id for _, document in read[1 + len(FILES) :]] == ["windows.txt"]
 
 
 def test_grep_shows_the_part_of_a_long_line_with_the_match(ask: Ask) -> None:
