@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, cast
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.schema import BaseNode, Document, ImageDocument
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
@@ -285,7 +285,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         identities = Identities()
         assembled: list[BaseNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):
-            if not spans and holds_more_than_text(node):
+            if not spans and isinstance(node, ImageDocument):
+                spans = [Span(0, 0)]
+            elif not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
             if self.id_func:

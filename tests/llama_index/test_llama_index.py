@@ -21,6 +21,7 @@ from llama_index.core.schema import (
     ImageDocument,
     ImageNode,
     IndexNode,
+    MediaResource,
     MetadataMode,
     NodeRelationship,
     TextNode,
@@ -372,16 +373,27 @@ def test_pickled_parser_keeps_a_tokenizer() -> None:
 
 
 @every_parser
-def test_images_without_text_are_handed_on(parser: Any) -> None:
+def test_images_without_text_become_image_nodes(parser: Any) -> None:
     images = [
-        ImageDocument(image="aGk=", id_="one"),
-        ImageDocument(text=" ", image="aGk=", id_="another"),
-        ImageNode(image="aGk=", text=" ", id_="node"),
-        IndexNode(text="", index_id="there", id_="index"),
+        ImageDocument(image="aGk=", id_="one", metadata={"a": 1}),
+        ImageDocument(text=" ", image="aGk=", id_="another", metadata={"a": 1}),
     ]
     nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="two"), *images])
-    assert nodes[-4:] == images
-    assert len(nodes) == 4 + len(parser.spans(STORY))
+    assert len(nodes) == 2 + len(parser.spans(STORY))
+    for node, image in zip(nodes[-2:], images, strict=True):
+        assert isinstance(node, ImageNode), "what MultiModalVectorStoreIndex looks for"
+        assert (node.image, node.text, node.metadata["a"]) == ("aGk=", "", 1)
+        assert node.ref_doc_id == image.node_id, "so that it is deleted with its document"
+
+
+@every_parser
+def test_nodes_without_text_are_handed_on(parser: Any) -> None:
+    nodes = [
+        ImageNode(image="aGk=", text=" ", id_="node"),
+        IndexNode(text="", index_id="there", id_="index"),
+        Document(image_resource=MediaResource(data=b"hi"), id_="resource"),
+    ]
+    assert parser.get_nodes_from_documents(nodes) == nodes
 
 
 @every_parser
