@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, cast
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
-from llama_index.core.schema import BaseNode, Document, ImageDocument
+from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
@@ -32,6 +32,7 @@ from rag_splitters.llama_index.nodes import (
     chunk_nodes,
     holds_more_than_text,
     link_nodes,
+    link_parts,
     metadata_text,
     text_of,
     user_id,
@@ -284,6 +285,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Make a node of every span, linked to its source, neighbours, parent and children."""
         identities = Identities()
         assembled: list[BaseNode] = []
+        before: list[TextNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):
             if not spans and isinstance(node, ImageDocument):
                 spans = [Span(0, 0)]
@@ -299,7 +301,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                 ids = [new_id(*chunk_key(span, index)) for index, span in enumerate(spans)]
             chunks = chunk_nodes(node, source.text, spans, ids, self.include_metadata)
             link_nodes(chunks, spans, self.include_prev_next_rel)
+            if self.include_prev_next_rel and node.source_node is not None:
+                link_parts(before, chunks)
             assembled += chunks
+            before = chunks or before
         return assembled
 
 

@@ -16,7 +16,7 @@ from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.callbacks.base_handler import BaseCallbackHandler
 from llama_index.core.ingestion import DocstoreStrategy, IngestionCache, IngestionPipeline
 from llama_index.core.ingestion.pipeline import get_transformation_hash
-from llama_index.core.node_parser import NodeParser
+from llama_index.core.node_parser import NodeParser, TokenTextSplitter
 from llama_index.core.schema import (
     ImageDocument,
     ImageNode,
@@ -491,6 +491,22 @@ def test_neighbours_are_tied_within_a_document(parser: Any) -> None:
     assert {node.source_node.hash for node in nodes[:half]} == {documents[0].hash}
     for one, other in pairwise(nodes[:half]):
         assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
+
+
+@every_parser
+def test_neighbours_are_tied_across_the_parts_that_another_parser_made(parser: Any) -> None:
+    documents = [Document(text=STORY, id_="one"), Document(text=STORY, id_="two")]
+    parts = TokenTextSplitter(chunk_size=30, chunk_overlap=0)(documents)
+    nodes = parser(parts)
+    assert len(nodes) > 2
+    for one, other in pairwise(nodes):
+        if one.ref_doc_id == other.ref_doc_id:
+            assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
+            assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
+        else:
+            assert one.next_node is other.prev_node is None
+    loose = type(parser).from_dict({**parser.to_dict(), "include_prev_next_rel": False})
+    assert all(set(node.relationships) == {NodeRelationship.SOURCE} for node in loose(parts))
 
 
 @every_parser
