@@ -247,7 +247,19 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
-        """Return the nodes unchanged; LlamaIndex would replace exact positions by guesses."""
+        """Complete the nodes that a subclass's `_parse_nodes` made; ours are complete.
+
+        LlamaIndex adds the document's metadata and the neighbours. It would also replace exact
+        positions by guesses.
+        """
+        is_own = self.overrides("_parse_nodes", "_aparse_nodes")
+        if not is_own or all("chunk_index" in node.metadata for node in nodes):
+            return nodes
+        chunks = [node for node in nodes if isinstance(node, TextNode)]
+        positions = [(chunk.start_char_idx, chunk.end_char_idx) for chunk in chunks]
+        nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
+        for chunk, position in zip(chunks, positions, strict=True):
+            chunk.start_char_idx, chunk.end_char_idx = position
         return nodes
 
     def _sources(self, nodes: Sequence[BaseNode]) -> list[Source]:
