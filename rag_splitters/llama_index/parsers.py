@@ -130,6 +130,12 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         return cls(*args, **parameters)
 
     @classmethod
+    @override
+    def from_dict(cls, data: dict[str, Any], **parameters: Any) -> Self:
+        """Create a parser from what `to_dict` returned; these parameters replace its own."""
+        return super().from_dict(data, **cls.translate_parameters(parameters))
+
+    @classmethod
     def class_name(cls) -> str:
         return cls.__name__
 

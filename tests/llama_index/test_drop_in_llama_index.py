@@ -679,3 +679,25 @@ def test_a_configuration_asks_for_its_lambdas() -> None:
         SentenceNodeParser.from_dict(json.loads(json.dumps(described)))
     again = SentenceNodeParser.from_dict(described, length_function="characters")
     assert again.length_function == "characters"
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (SentenceNodeParser, {"tokenizer": lambda text: text.split()}),
+        (SentenceNodeParser, {"chunking_tokenizer_fn": lambda text: text.split(". ")}),
+        (SemanticNodeParser, {"embed_model": MockEmbedding(embed_dim=4)}),
+    ],
+    ids=["tokenizer", "chunking_tokenizer_fn", "embed_model"],
+)
+def test_a_configuration_takes_its_functions_under_the_names_of_llama_index(
+    kind: Any, option: dict[str, Any]
+) -> None:
+    parser = kind(chunk_size=50, **option)
+    described = parser.to_json()
+    with pytest.raises(ValueError, match=r"pass (it|the model) again as"):
+        kind.from_json(described)
+    assert kind.from_json(described, **option) == parser
+    assert kind.from_dict(json.loads(described), **option).split_text(TEXT) == parser.split_text(
+        TEXT
+    )
