@@ -116,7 +116,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     A result is a node with its positions in the source (if the parser is ours) and the score of its
     best child. `matches` in its metadata holds the positions and scores of the children that match,
-    best first. Models do not see the metadata that we add.
+    best first. Models see neither these, nor places such as pages and lines, nor the keys that the
+    document excludes.
 
     Documents are identified by the ids that you set or, without one, by their text and metadata;
     LlamaIndex's random ids are ignored. An unchanged document is skipped, and a changed one
