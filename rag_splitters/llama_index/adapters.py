@@ -21,6 +21,7 @@ from llama_index.core.vector_stores.types import (
 from rag_splitters.calls import Call, call
 from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
+from rag_splitters.parameters.checks import check_kind
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
@@ -199,6 +200,7 @@ def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Doc
         return KeyValueDocstore(store)
     if isinstance(store, BaseKVStore):
         return _KVDocstore(store)
+    check_kind(store, BaseDocumentStore, "docstore")
     return _NodeDocstore(store)
 
 

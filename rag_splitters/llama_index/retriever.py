@@ -34,7 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
-from rag_splitters.parameters.checks import check_has, check_keywords
+from rag_splitters.parameters.checks import check_has, check_keywords, check_kind
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore
@@ -195,6 +195,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         **options: Unpack[_AllOptions],
     ) -> None:
         super().__init__(callback_manager=callback_manager)
+        check_kind(vector_store, BasePydanticVectorStore, "vector_store")
         if not vector_store.stores_text:
             raise InputError(
                 f"vector_store must keep texts, and {type(vector_store).__name__} keeps only "

@@ -275,6 +275,18 @@ def test_a_vector_store_without_texts_is_refused() -> None:
         parent_document_retriever(vector_store=SimpleVectorStore())
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"docstore": {}}, "docstore must be a BaseDocumentStore, got {}"),
+        ({"vector_store": 3}, "vector_store must be a BasePydanticVectorStore, got 3"),
+    ],
+)
+def test_a_store_of_another_kind_is_named(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        parent_document_retriever([Document(text="Tea.")], **option)
+
+
 def test_the_retriever_can_be_made_of_stores_alone(tmp_path: Path) -> None:
     import chromadb
 
