@@ -111,6 +111,16 @@ def test_override_of_split_text_is_used(way: Any) -> None:
     assert nodes[0].next_node.node_id == nodes[1].node_id
 
 
+@pytest.mark.parametrize("result", [None, "Tea is old."])
+def test_override_of_split_text_must_return_a_list(result: Any) -> None:
+    class Wrong(SentenceNodeParser):
+        def split_text(self, text: str) -> list[str]:
+            return result  # type: ignore[no-any-return]
+
+    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {result!r}"):
+        Wrong()([DOCUMENT])
+
+
 @every_way
 def test_override_of_split_text_metadata_aware_is_used(way: Any) -> None:
     nodes = way(Aware())
