@@ -7,14 +7,15 @@ import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
+from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, Field, WrapSerializer
 from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
@@ -85,6 +86,14 @@ class _JsonSchema(GenerateJsonSchema):
         return {}
 
 
+# LlamaIndex's serializer of a field of the type NodeParser needs a function with a name.
+_IdFunction = Annotated[
+    Function,
+    BeforeValidator(lambda value: default_id_func if value is None else value),
+    WrapSerializer(lambda value, describe: None if value is default_id_func else describe(value)),
+]
+
+
 class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     """Mix-in that makes a chunker a LlamaIndex `NodeParser`.
 
@@ -104,8 +113,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
     )
 
-    id_func: Function | None = None  # type: ignore[assignment]
-    """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
+    id_func: _IdFunction = Field(default_factory=lambda: default_id_func)
+    """Function (chunk number, document) -> id; default: UUIDv5 of document, position and text."""
 
     count_metadata: bool = True
     """Whether the metadata that is embedded with a chunk counts towards its size."""
@@ -310,7 +319,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             elif not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
-            if self.id_func:
+            if self.id_func is not default_id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:
                     raise InputError(f"id_func must return a string, got {other[0]!r}")

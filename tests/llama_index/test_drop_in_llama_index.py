@@ -18,6 +18,7 @@ from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import HierarchicalNodeParser as TheirHierarchicalNodeParser
 from llama_index.core.node_parser import (
+    MarkdownElementNodeParser,
     SentenceSplitter,
     TextSplitter,
     get_child_nodes,
@@ -666,6 +667,14 @@ def test_the_cache_key_of_a_lambda_holds_in_one_process_alone() -> None:
         "print(SentenceNodeParser(length_function=lambda text: 1).to_dict()['length_function'])"
     )
     assert run_python(code) != run_python(code)
+
+
+@pytest.mark.parametrize("id_func", [None, lambda number, node: f"{node.node_id}-{number}"])
+def test_a_parser_inside_a_parser_of_llama_index_runs_in_a_pipeline(id_func: Any) -> None:
+    inner = SentenceNodeParser(chunk_size=64, id_func=id_func)
+    outer = MarkdownElementNodeParser(llm=MockLLM(), nested_node_parser=inner)
+    nodes = IngestionPipeline(transformations=[outer]).run(documents=[Document(text=TEXT, id_="a")])
+    assert texts(nodes) == inner.split_text(TEXT)
 
 
 def test_a_dead_functions_key_is_never_another_functions() -> None:
