@@ -16,6 +16,7 @@ from functools import wraps
 from typing import Any
 
 from rag_splitters.calls import call
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.span import Source, Span
 
 
@@ -62,7 +63,9 @@ def own_spans(
     """Cut a source with a subclass's `split_text`."""
     cutting = _Cutting(type(front_end), source)
     with _set_cutting(cutting):
-        texts = list(split_text(source.text))
+        result = split_text(source.text)
+        check_list(result, f"texts from {type(front_end).__name__}")
+        texts = list(result)
     if texts == [span.text_of(source.text) for span in cutting.spans]:
         return cutting.spans
     return list(_locate(texts, source.text, cutting.spans))

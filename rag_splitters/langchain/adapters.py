@@ -23,7 +23,7 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.vectors import Draft, Vectors
@@ -85,7 +85,8 @@ def _passage(document: Document) -> tuple[Any, ...]:
 
 def to_result(entry: Entry) -> ResultDocument:
     """Convert a result, whose metadata nothing else shares."""
-    entry.metadata.pop(SOURCE_KEY, None)
+    for key in (SOURCE_KEY, EXCLUDED_KEY):
+        entry.metadata.pop(key, None)
     return ResultDocument(page_content=entry.text, metadata=entry.metadata, id=entry.id)
 
 

@@ -21,6 +21,7 @@ from llama_index.core.vector_stores.types import (
 from rag_splitters.calls import Call, call
 from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
+from rag_splitters.parameters.checks import check_kind
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
@@ -29,7 +30,7 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
-from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
+from rag_splitters.parent_child.records import EXCLUDED_KEY, POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
     HEADER_KEY,
     MATCHES_KEY,
@@ -41,10 +42,12 @@ from rag_splitters.parent_child.results import (
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.vectors import Draft, Vectors
 from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, Turn
+from rag_splitters.text.origin import PLACES
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"
 _BATCH = 1000
+_EXCLUDED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 _WRITING_METHODS = {"add", "add_documents", "delete", "delete_document", "delete_nodes", "put"}
 
 
@@ -76,13 +79,18 @@ def to_entry(document: BaseNode) -> Entry:
     It is identified by the id that the user set or, if it only has LlamaIndex's random id, by its
     text and metadata.
     """
-    text = text_of(document)
-    return Entry(text, document.metadata, user_id(document))
+    text, metadata = text_of(document), document.metadata
+    excluded = {name: keys for name in _EXCLUDED if (keys := list(getattr(document, name)))}
+    if excluded:
+        metadata = {**metadata, EXCLUDED_KEY: excluded}
+    return Entry(text, metadata, user_id(document))
 
 
 def to_document(entry: Entry) -> Document:
     """Convert an entry to a document that shares nothing with it."""
-    return Document(id_=entry.id or "", text=entry.text, metadata=copy_metadata(entry.metadata))
+    metadata = copy_metadata(entry.metadata)
+    excluded = metadata.pop(EXCLUDED_KEY, {})
+    return Document(id_=entry.id or "", text=entry.text, metadata=metadata, **excluded)
 
 
 class ResultNode(TextNode):
@@ -110,20 +118,22 @@ class ResultNode(TextNode):
 
 
 def to_node(entry: Entry, id_key: str) -> ResultNode:
-    """Convert a result to a node with positions; models do not see the metadata that we add."""
+    """Convert a result to a node with positions.
+
+    Models see neither the keys that its document excludes, nor positions and what results have.
+    """
     metadata = copy_metadata(entry.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
-    source = metadata.pop(SOURCE_KEY, None)
+    source, excluded = metadata.pop(SOURCE_KEY, None), metadata.pop(EXCLUDED_KEY, {})
     ours = [own_key(metadata, key) for key in (id_key, MATCHES_KEY, PARENT_IDS_KEY, HEADER_KEY)]
-    hidden = [key for key in (*POSITION_KEYS, "strategy", *ours) if key in metadata]
+    hidden = [key for key in (*POSITION_KEYS, *PLACES, "strategy", *ours) if key in metadata]
     fields: dict[str, Any] = {
         "id_": entry.id or "",
         "text": entry.text,
         "metadata": metadata,
         "start_char_idx": start,
         "end_char_idx": end,
-        "excluded_embed_metadata_keys": hidden,
-        "excluded_llm_metadata_keys": hidden,
+        **{name: list(dict.fromkeys([*excluded.get(name, ()), *hidden])) for name in _EXCLUDED},
         "relationships": _source_relationship(source) if source else {},
     }
     return ResultNode(**fields)
@@ -190,6 +200,7 @@ def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Doc
         return KeyValueDocstore(store)
     if isinstance(store, BaseKVStore):
         return _KVDocstore(store)
+    check_kind(store, BaseDocumentStore, "docstore")
     return _NodeDocstore(store)
 
 

@@ -195,6 +195,14 @@ def link_nodes(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighb
         _link_neighbours(chunks, spans, related)
 
 
+def link_parts(before: Sequence[TextNode], after: Sequence[TextNode]) -> None:
+    """Link the chunks of neighbouring parts of one document, such as sections, to each other."""
+    first = next((each for each in after if NodeRelationship.CHILD not in each.relationships), None)
+    if before and first is not None and before[-1].ref_doc_id == first.ref_doc_id:
+        before[-1].relationships[NodeRelationship.NEXT] = _relation(first)
+        first.relationships[NodeRelationship.PREVIOUS] = _relation(before[-1])
+
+
 def _link_neighbours(
     chunks: Sequence[TextNode], spans: Sequence[Span], related: Callable[[int], RelatedNodeInfo]
 ) -> None:

@@ -7,14 +7,15 @@ import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.node_parser.node_utils import default_id_func
+from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, Field, WrapSerializer
 from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
@@ -32,6 +33,7 @@ from rag_splitters.llama_index.nodes import (
     chunk_nodes,
     holds_more_than_text,
     link_nodes,
+    link_parts,
     metadata_text,
     text_of,
     user_id,
@@ -84,6 +86,14 @@ class _JsonSchema(GenerateJsonSchema):
         return {}
 
 
+# LlamaIndex's serializer of a field of the type NodeParser needs a function with a name.
+_IdFunction = Annotated[
+    Function,
+    BeforeValidator(lambda value: default_id_func if value is None else value),
+    WrapSerializer(lambda value, describe: None if value is default_id_func else describe(value)),
+]
+
+
 class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     """Mix-in that makes a chunker a LlamaIndex `NodeParser`.
 
@@ -103,8 +113,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
     )
 
-    id_func: Function | None = None  # type: ignore[assignment]
-    """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
+    id_func: _IdFunction = Field(default_factory=lambda: default_id_func)
+    """Function (chunk number, document) -> id; default: UUIDv5 of document, position and text."""
 
     count_metadata: bool = True
     """Whether the metadata that is embedded with a chunk counts towards its size."""
@@ -127,6 +137,12 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     def from_defaults(cls, *args: Any, **parameters: Any) -> Self:
         """Create a parser; the same as the constructor, as LlamaIndex's parsers have it."""
         return cls(*args, **parameters)
+
+    @classmethod
+    @override
+    def from_dict(cls, data: dict[str, Any], **parameters: Any) -> Self:
+        """Create a parser from what `to_dict` returned; these parameters replace its own."""
+        return super().from_dict(data, **cls.translate_parameters(parameters))
 
     @classmethod
     def class_name(cls) -> str:
@@ -246,7 +262,19 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
-        """Return the nodes unchanged; LlamaIndex would replace exact positions by guesses."""
+        """Complete the nodes that a subclass's `_parse_nodes` made; ours are complete.
+
+        LlamaIndex adds the document's metadata and the neighbours. It would also replace exact
+        positions by guesses.
+        """
+        is_own = self.overrides("_parse_nodes", "_aparse_nodes")
+        if not is_own or all("chunk_index" in node.metadata for node in nodes):
+            return nodes
+        chunks = [node for node in nodes if isinstance(node, TextNode)]
+        positions = [(chunk.start_char_idx, chunk.end_char_idx) for chunk in chunks]
+        nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
+        for chunk, position in zip(chunks, positions, strict=True):
+            chunk.start_char_idx, chunk.end_char_idx = position
         return nodes
 
     def _sources(self, nodes: Sequence[BaseNode]) -> list[Source]:
@@ -284,11 +312,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Make a node of every span, linked to its source, neighbours, parent and children."""
         identities = Identities()
         assembled: list[BaseNode] = []
+        before: list[TextNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):
-            if not spans and holds_more_than_text(node):
+            if not spans and isinstance(node, ImageDocument):
+                spans = [Span(0, 0)]
+            elif not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
-            if self.id_func:
+            if self.id_func is not default_id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:
                     raise InputError(f"id_func must return a string, got {other[0]!r}")
@@ -297,7 +328,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                 ids = [new_id(*chunk_key(span, index)) for index, span in enumerate(spans)]
             chunks = chunk_nodes(node, source.text, spans, ids, self.include_metadata)
             link_nodes(chunks, spans, self.include_prev_next_rel)
+            if self.include_prev_next_rel and node.source_node is not None:
+                link_parts(before, chunks)
             assembled += chunks
+            before = chunks or before
         return assembled
 
 

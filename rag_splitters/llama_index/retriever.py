@@ -34,7 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
-from rag_splitters.parameters.checks import check_has, check_keywords
+from rag_splitters.parameters.checks import check_has, check_keywords, check_kind
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
 from rag_splitters.parent_child.keyvalue import KeyValueStore
@@ -116,7 +116,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     A result is a node with its positions in the source (if the parser is ours) and the score of its
     best child. `matches` in its metadata holds the positions and scores of the children that match,
-    best first. Models do not see the metadata that we add.
+    best first. Models see neither these, nor places such as pages and lines, nor the keys that the
+    document excludes.
 
     Documents are identified by the ids that you set or, without one, by their text and metadata;
     LlamaIndex's random ids are ignored. An unchanged document is skipped, and a changed one
@@ -194,6 +195,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         **options: Unpack[_AllOptions],
     ) -> None:
         super().__init__(callback_manager=callback_manager)
+        check_kind(vector_store, BasePydanticVectorStore, "vector_store")
         if not vector_store.stores_text:
             raise InputError(
                 f"vector_store must keep texts, and {type(vector_store).__name__} keeps only "

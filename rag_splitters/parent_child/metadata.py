@@ -11,6 +11,7 @@ from typing import Any
 from rag_splitters.errors import InputTypeError
 from rag_splitters.parent_child.records import (
     EDITION_KEY,
+    EXCLUDED_KEY,
     PLACE_KEYS,
     POSITION_KEYS,
     REPRESENTS_KEY,
@@ -22,7 +23,7 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _NESTED_KEY = "_nested"
 """The key in a child's metadata that holds, as JSON, what its vector store cannot keep."""
-_OWN_KEYS = (SOURCE_KEY, _NESTED_KEY, EDITION_KEY, REPRESENTS_KEY, *PLACE_KEYS)
+_OWN_KEYS = (SOURCE_KEY, _NESTED_KEY, EDITION_KEY, REPRESENTS_KEY, EXCLUDED_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
 MAX_VALUES = 200

@@ -21,6 +21,8 @@ PLACE_KEYS = ("_start", "_end")
 """The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
 REPRESENTS_KEY = "_represents"
 """The key in a representation's metadata that holds the id of the child or parent that it is of."""
+EXCLUDED_KEY = "_excluded"
+"""The key in the metadata of what comes from LlamaIndex for the keys that its models do not see."""
 NUMBER_KEY = "chunk_index"
 POSITION_KEYS = ("start_index", "end_index", NUMBER_KEY)
 RECORD_PREFIX = "source/"

@@ -20,7 +20,7 @@ from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.indexing import read_sources
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, record_key
+from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry, Record, record_key
 from rag_splitters.parent_child.results import SCORE_KEY
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.stores import Stores
@@ -132,6 +132,7 @@ class _IndexTools:
                 async for records in self._records(stores)
                 for each in records
                 for key in each.metadata
+                if key != EXCLUDED_KEY
             }
             message = f"No passage has {q(filters)}. Keys for filters: {', '.join(sorted(keys))}"
             return cut(message if filters else "Nothing matches. Call outline.", max_tokens)

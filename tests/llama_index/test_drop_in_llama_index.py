@@ -18,6 +18,7 @@ from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import HierarchicalNodeParser as TheirHierarchicalNodeParser
 from llama_index.core.node_parser import (
+    MarkdownElementNodeParser,
     SentenceSplitter,
     TextSplitter,
     get_child_nodes,
@@ -671,6 +672,14 @@ def test_the_cache_key_of_a_lambda_holds_in_one_process_alone() -> None:
     assert run_python(code) != run_python(code)
 
 
+@pytest.mark.parametrize("id_func", [None, lambda number, node: f"{node.node_id}-{number}"])
+def test_a_parser_inside_a_parser_of_llama_index_runs_in_a_pipeline(id_func: Any) -> None:
+    inner = SentenceNodeParser(chunk_size=64, id_func=id_func)
+    outer = MarkdownElementNodeParser(llm=MockLLM(), nested_node_parser=inner)
+    nodes = IngestionPipeline(transformations=[outer]).run(documents=[Document(text=TEXT, id_="a")])
+    assert texts(nodes) == inner.split_text(TEXT)
+
+
 def test_a_dead_functions_key_is_never_another_functions() -> None:
     keys = {key(SentenceNodeParser(length_function=lambda text: 1)) for _ in range(100)}
     assert len(keys) == 100
@@ -682,3 +691,25 @@ def test_a_configuration_asks_for_its_lambdas() -> None:
         SentenceNodeParser.from_dict(json.loads(json.dumps(described)))
     again = SentenceNodeParser.from_dict(described, length_function="characters")
     assert again.length_function == "characters"
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (SentenceNodeParser, {"tokenizer": lambda text: text.split()}),
+        (SentenceNodeParser, {"chunking_tokenizer_fn": lambda text: text.split(". ")}),
+        (SemanticNodeParser, {"embed_model": MockEmbedding(embed_dim=4)}),
+    ],
+    ids=["tokenizer", "chunking_tokenizer_fn", "embed_model"],
+)
+def test_a_configuration_takes_its_functions_under_the_names_of_llama_index(
+    kind: Any, option: dict[str, Any]
+) -> None:
+    parser = kind(chunk_size=50, **option)
+    described = parser.to_json()
+    with pytest.raises(ValueError, match=r"pass (it|the model) again as"):
+        kind.from_json(described)
+    assert kind.from_json(described, **option) == parser
+    assert kind.from_dict(json.loads(described), **option).split_text(TEXT) == parser.split_text(
+        TEXT
+    )

@@ -16,11 +16,12 @@ from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.callbacks.base_handler import BaseCallbackHandler
 from llama_index.core.ingestion import DocstoreStrategy, IngestionCache, IngestionPipeline
 from llama_index.core.ingestion.pipeline import get_transformation_hash
-from llama_index.core.node_parser import NodeParser
+from llama_index.core.node_parser import NodeParser, TokenTextSplitter
 from llama_index.core.schema import (
     ImageDocument,
     ImageNode,
     IndexNode,
+    MediaResource,
     MetadataMode,
     NodeRelationship,
     TextNode,
@@ -289,16 +290,27 @@ def test_pickled_parser_keeps_a_tokenizer() -> None:
 
 
 @every_parser
-def test_images_without_text_are_handed_on(parser: Any) -> None:
+def test_images_without_text_become_image_nodes(parser: Any) -> None:
     images = [
-        ImageDocument(image="aGk=", id_="one"),
-        ImageDocument(text=" ", image="aGk=", id_="another"),
-        ImageNode(image="aGk=", text=" ", id_="node"),
-        IndexNode(text="", index_id="there", id_="index"),
+        ImageDocument(image="aGk=", id_="one", metadata={"a": 1}),
+        ImageDocument(text=" ", image="aGk=", id_="another", metadata={"a": 1}),
     ]
     nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="two"), *images])
-    assert nodes[-4:] == images
-    assert len(nodes) == 4 + len(parser.spans(STORY))
+    assert len(nodes) == 2 + len(parser.spans(STORY))
+    for node, image in zip(nodes[-2:], images, strict=True):
+        assert isinstance(node, ImageNode), "what MultiModalVectorStoreIndex looks for"
+        assert (node.image, node.text, node.metadata["a"]) == ("aGk=", "", 1)
+        assert node.ref_doc_id == image.node_id, "so that it is deleted with its document"
+
+
+@every_parser
+def test_nodes_without_text_are_handed_on(parser: Any) -> None:
+    nodes = [
+        ImageNode(image="aGk=", text=" ", id_="node"),
+        IndexNode(text="", index_id="there", id_="index"),
+        Document(image_resource=MediaResource(data=b"hi"), id_="resource"),
+    ]
+    assert parser.get_nodes_from_documents(nodes) == nodes
 
 
 @every_parser
@@ -390,6 +402,22 @@ def test_neighbours_are_tied_within_a_document(parser: Any) -> None:
     assert {node.source_node.hash for node in nodes[:half]} == {documents[0].hash}
     for one, other in pairwise(nodes[:half]):
         assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
+
+
+@every_parser
+def test_neighbours_are_tied_across_the_parts_that_another_parser_made(parser: Any) -> None:
+    documents = [Document(text=STORY, id_="one"), Document(text=STORY, id_="two")]
+    parts = TokenTextSplitter(chunk_size=30, chunk_overlap=0)(documents)
+    nodes = parser(parts)
+    assert len(nodes) > 2
+    for one, other in pairwise(nodes):
+        if one.ref_doc_id == other.ref_doc_id:
+            assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
+            assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
+        else:
+            assert one.next_node is other.prev_node is None
+    loose = type(parser).from_dict({**parser.to_dict(), "include_prev_next_rel": False})
+    assert all(set(node.relationships) == {NodeRelationship.SOURCE} for node in loose(parts))
 
 
 @every_parser

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
@@ -18,6 +20,7 @@ from rag_splitters.llama_index import (
     RecursiveNodeParser,
     SentenceNodeParser,
     SentenceWindowNodeParser,
+    TokenNodeParser,
 )
 
 TEXT = "Tea is old. Tea is hot.\n\nMilk is white. Tea is hot."
@@ -66,6 +69,19 @@ class Marked(SentenceNodeParser):
         return parsed
 
 
+class Builds(SentenceNodeParser):
+    """Makes its own nodes, as LlamaIndex's parsers do."""
+
+    def _parse_nodes(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        return [
+            each
+            for node in nodes
+            for each in build_nodes_from_splits(node.get_content().split(". "), node)
+        ]
+
+
 class Postprocessed(SentenceNodeParser):
     """Filters the nodes at the end."""
 
@@ -93,6 +109,16 @@ def test_override_of_split_text_is_used(way: Any) -> None:
     assert [node.metadata["chunk_index"] for node in nodes] == [0, 1, 2]
     assert {node.ref_doc_id for node in nodes} == {"a"}
     assert nodes[0].next_node.node_id == nodes[1].node_id
+
+
+@pytest.mark.parametrize("result", [None, "Tea is old."])
+def test_override_of_split_text_must_return_a_list(result: Any) -> None:
+    class Wrong(SentenceNodeParser):
+        def split_text(self, text: str) -> list[str]:
+            return result  # type: ignore[no-any-return]
+
+    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {result!r}"):
+        Wrong()([DOCUMENT])
 
 
 @every_way
@@ -131,6 +157,33 @@ def test_override_of_parse_nodes_is_used(way: Any) -> None:
     nodes = way(Marked(**SMALL, length_function="words"))
     assert len(nodes) == 4
     assert all(node.metadata["mark"] for node in nodes)
+
+
+@every_way
+def test_nodes_of_an_override_are_completed_as_by_llama_index(way: Any) -> None:
+    nodes = way(Builds())
+    assert contents(nodes)[:2] == [
+        ("Tea is old", None, None),
+        ("Tea is hot.\n\nMilk is white", None, None),
+    ]
+    assert [node.metadata for node in nodes] == [{"author": "Ann"}] * 3
+    assert {node.ref_doc_id for node in nodes} == {"a"}
+    for one, other in pairwise(nodes):
+        assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
+
+
+def test_nodes_of_an_override_keep_their_own_positions_and_source() -> None:
+    class Half(Builds):
+        def _parse_nodes(self, nodes: Sequence[BaseNode], *args: Any, **kwargs: Any) -> Any:
+            ours = SentenceNodeParser._parse_nodes(self, nodes[:1], *args, **kwargs)
+            return [*ours, *super()._parse_nodes(nodes[1:], *args, **kwargs)]
+
+    parts = TokenNodeParser(chunk_size=8, chunk_overlap=0)([DOCUMENT])
+    nodes = Half()(parts)
+    assert contents(nodes)[0] == contents(parts)[0]
+    assert len(nodes) > 2
+    assert {node.ref_doc_id for node in nodes} == {"a"}
+    assert Builds(include_metadata=False)([DOCUMENT])[0].metadata == {}
 
 
 @every_way

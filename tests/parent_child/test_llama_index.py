@@ -35,6 +35,7 @@ from llama_index.core.vector_stores.types import (
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters.evaluation import CachedEmbeddings
+from rag_splitters.langchain import parent_document_retriever as open_in_langchain
 from rag_splitters.llama_index import (
     HashingEmbedding,
     JSONKVStore,
@@ -157,6 +158,37 @@ def test_results_are_nodes_that_show_a_model_only_what_is_meant_for_it() -> None
             assert node.get_content(mode) == f"title: Guide\n\n{node.text}"
 
 
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+def test_keys_that_a_document_excludes_stay_hidden_from_models(
+    retrieve: Any, tmp_path: Path
+) -> None:
+    document = Document(
+        text=sentence(1),
+        id_="a",
+        metadata={"salary": 7, "line_start": 3, "team": "sea"},
+        excluded_llm_metadata_keys=["salary"],
+        excluded_embed_metadata_keys=["team"],
+    )
+    with parent_document_retriever([document], path=tmp_path, retrieve=retrieve) as retriever:
+        (result,) = retriever.retrieve(sentence(1))
+        shown = {mode: result.node.get_content(mode) for mode in MetadataMode}
+        assert "salary" not in shown[MetadataMode.LLM]
+        assert "team: sea" in shown[MetadataMode.LLM]
+        assert "team" not in shown[MetadataMode.EMBED]
+        assert not any("line_start" in shown[m] for m in (MetadataMode.LLM, MetadataMode.EMBED))
+        assert "salary: 7" in shown[MetadataMode.ALL]
+        assert "excluded" not in shown[MetadataMode.ALL]
+        (stored,) = retriever.get(["a"])
+        assert stored == document
+        search = retriever.as_tools()[0]
+        assert "excluded" not in str(search(question=sentence(1), filters={"team": "air"}))
+        document.excluded_llm_metadata_keys = ["team"]
+        assert retriever.sync([document]).changed == ["a"]
+        assert "salary: 7" in retriever.retrieve(sentence(1))[0].node.get_content(MetadataMode.LLM)
+    with open_in_langchain(path=tmp_path, retrieve=retrieve) as other:
+        assert "excluded" not in str(other.invoke(sentence(1))[0].metadata)
+
+
 def test_engines_callbacks_and_postprocessors_work() -> None:
     seen = LlamaDebugHandler(print_trace_on_end=False)
     manager = CallbackManager([seen])
@@ -241,6 +273,18 @@ def test_parsers_of_llama_index_work_without_positions(retrieve: str) -> None:
 def test_a_vector_store_without_texts_is_refused() -> None:
     with pytest.raises(ValueError, match="must keep texts, and SimpleVectorStore"):
         parent_document_retriever(vector_store=SimpleVectorStore())
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"docstore": {}}, "docstore must be a BaseDocumentStore, got {}"),
+        ({"vector_store": 3}, "vector_store must be a BasePydanticVectorStore, got 3"),
+    ],
+)
+def test_a_store_of_another_kind_is_named(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        parent_document_retriever([Document(text="Tea.")], **option)
 
 
 def test_the_retriever_can_be_made_of_stores_alone(tmp_path: Path) -> None:
