@@ -205,19 +205,12 @@ def _load_document(value: bytes | None) -> Document | None:
 
 
 def make_child_store(
-    vectorstore: VectorStore,
-    *,
-    batch_size: int | None,
-    smoothing: float,
-    search_kwargs: Mapping[str, Any],
-    model_name: str | None = None,
+    vectorstore: VectorStore, search_kwargs: Mapping[str, Any], model_name: str | None
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
     collection = chroma_collection(vectorstore)
     if collection is None:
-        return VectorStoreChildren(
-            vectorstore, batch_size=batch_size, search_kwargs=search_kwargs, model_name=model_name
-        )
+        return VectorStoreChildren(vectorstore, search_kwargs, model_name)
     rest = dict(search_kwargs)
     where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
     if rest:
@@ -225,30 +218,18 @@ def make_child_store(
             f"unknown search_kwargs {sorted(rest)}: use filter, where_document, score_threshold, "
             "fetch_k or lambda_mult"
         )
-    return ChromaChildren(
-        collection,
-        Vectors(vectorstore.embeddings, model_name),
-        batch_size=batch_size,
-        smoothing=smoothing,
-        where=where,
-        similarity=_relevance_function(vectorstore),
-    )
+    vectors = Vectors(vectorstore.embeddings, model_name)
+    return ChromaChildren(collection, vectors, where, _relevance_function(vectorstore))
 
 
 class VectorStoreChildren(ChildStore):
     """A store of children over any LangChain vector store."""
 
     def __init__(
-        self,
-        vectorstore: VectorStore,
-        *,
-        batch_size: int | None,
-        search_kwargs: Mapping[str, Any],
-        model_name: str | None,
+        self, vectorstore: VectorStore, search_kwargs: Mapping[str, Any], model_name: str | None
     ) -> None:
         self._vectorstore = vectorstore
         self._model_name = model_name
-        self._batch_size = batch_size
         self._search_kwargs = dict(search_kwargs)
         self.has_filter = bool(search_kwargs)
         self.filter_keys = filter_keys(self._search_kwargs.get("filter"))

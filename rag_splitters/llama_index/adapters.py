@@ -261,24 +261,13 @@ def _row_node(key: str, entry: Entry) -> TextNode:
 
 
 def make_child_store(
-    vector_store: BasePydanticVectorStore,
-    embed_model: Any,
-    *,
-    batch_size: int | None,
-    smoothing: float,
-    filters: MetadataFilters | None,
-    model_name: str | None = None,
+    vector_store: BasePydanticVectorStore, vectors: Vectors, filters: MetadataFilters | None
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
-    collection, vectors = chroma_collection(vector_store), Vectors(embed_model, model_name)
+    collection = chroma_collection(vector_store)
     if collection is None:
-        return VectorStoreChildren(
-            vector_store, vectors, batch_size=batch_size, smoothing=smoothing, filters=filters
-        )
-    where = {"where": _chroma_filter(filters)}
-    return ChromaChildren(
-        collection, vectors, batch_size=batch_size, smoothing=smoothing, where=where
-    )
+        return VectorStoreChildren(vector_store, vectors, filters)
+    return ChromaChildren(collection, vectors, {"where": _chroma_filter(filters)})
 
 
 class VectorStoreChildren(ChildStore):
@@ -288,18 +277,13 @@ class VectorStoreChildren(ChildStore):
         self,
         vector_store: BasePydanticVectorStore,
         vectors: Vectors,
-        *,
-        batch_size: int | None,
-        smoothing: float,
         filters: MetadataFilters | None,
     ) -> None:
         self._store = vector_store
         self.vectors: Vectors = vectors
-        self._batch_size = batch_size
         self._filters = filters
         self.has_filter = filters is not None
         self.filter_keys = frozenset(_filter_keys(filters))
-        self.smoothing = smoothing
 
     async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
         """Write children; old ones are removed first, as not every store replaces them."""

@@ -132,9 +132,6 @@ class ChromaChildren(ChildStore):
     """The children of one operation.
 
     Parameters:
-        batch_size: how many are embedded and written at once; None: 4,000, or fewer if this Chroma
-            takes no more.
-        smoothing: how wide, in children, neighbours' vectors are mixed.
         where: Chroma's own filters for queries, `where` and `where_document`.
         similarity: turns a distance into a similarity; None: by the collection's space.
     """
@@ -146,18 +143,13 @@ class ChromaChildren(ChildStore):
         self,
         collection: chromadb.Collection,
         vectors: Vectors,
-        *,
-        batch_size: int | None = None,
-        smoothing: float = 0.0,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any],
         similarity: Callable[[float], float] | None = None,
     ) -> None:
         self._collection = collection
         self.vectors: Vectors = vectors
-        self._batch_size = batch_size
-        self._filter_by(where or {})
+        self._filter_by(where)
         self._similarity = similarity or similarity_of(collection)
-        self.smoothing = smoothing
 
     @property
     def is_local(self) -> bool:
@@ -395,12 +387,12 @@ class ChromaChildren(ChildStore):
     @property
     def batch_size(self) -> int:
         limit = self._collection._client.get_max_batch_size()
-        if self._batch_size is not None and self._batch_size > limit:
+        size = self.requested_batch_size or min(_WRITE_BATCH, limit)
+        if size > limit:
             raise InputError(
-                f"batch_size must not exceed what this Chroma takes ({limit}), "
-                f"got {self._batch_size}"
+                f"batch_size must not exceed what this Chroma takes ({limit}), got {size}"
             )
-        return self._batch_size or min(_WRITE_BATCH, limit)
+        return size
 
 
 def _fast_rows(vectors: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

@@ -62,7 +62,8 @@ class ChildStore(ABC):
     """Whether metadata can be written alone. Old keys stay then, except for those set to None."""
     vectors: Vectors | None = None
     """Embeds children and questions; None if the store embeds by itself."""
-    _batch_size: int | None = None
+    requested_batch_size: int | None = None
+    """How many children the user wants to be embedded and written at once."""
     smoothing: float = 0.0
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
@@ -77,7 +78,7 @@ class ChildStore(ABC):
     @property
     def batch_size(self) -> int:
         """How many children are embedded or written at once."""
-        return self._batch_size or _BATCH
+        return self.requested_batch_size or _BATCH
 
     @property
     def model(self) -> str:
