@@ -11,11 +11,7 @@ from rag_splitters.calls import call
 from rag_splitters.errors import InputError
 from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.errors import (
-    DamagedRowsError,
-    LockLostError,
-    MissingParentsError,
-)
+from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, MissingParentsError
 from rag_splitters.parent_child.identity import (
     NEW_INDEX,
     check_identity,
@@ -41,11 +37,7 @@ from rag_splitters.parent_child.records import (
     is_parent_key,
     record_key,
 )
-from rag_splitters.parent_child.revisions import (
-    is_in_step,
-    read_revision,
-    rebuild_keyword_index,
-)
+from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores
 
 _GROUP_DOCUMENTS = 256

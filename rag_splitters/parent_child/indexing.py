@@ -37,13 +37,7 @@ from rag_splitters.parent_child.identity import (
 from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.metadata import check_values
-from rag_splitters.parent_child.records import (
-    Entry,
-    Record,
-    is_chunk_id,
-    is_own_parent,
-    record_key,
-)
+from rag_splitters.parent_child.records import Entry, Record, is_chunk_id, is_own_parent, record_key
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.vectors import Draft, VectorsByText

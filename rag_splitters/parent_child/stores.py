@@ -15,12 +15,7 @@ from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.records import (
-    RECORD_PREFIX,
-    Entry,
-    Record,
-    record_key,
-)
+from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.vectors import (
     Draft,

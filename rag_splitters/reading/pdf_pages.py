@@ -12,14 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from rag_splitters.reading.fonts import Font, Line, Part, join_lines
-from rag_splitters.reading.pdf_tables import (
-    FEWEST_ROWS,
-    MOST_RULES,
-    Grid,
-    Rule,
-    Word,
-    find_grids,
-)
+from rag_splitters.reading.pdf_tables import FEWEST_ROWS, MOST_RULES, Grid, Rule, Word, find_grids
 
 _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
