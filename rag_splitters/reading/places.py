@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -177,7 +176,4 @@ def _edges(
     offset = part.place + part.text.index(letters, begin)
     start = raw.FPDFText_GetCharIndexFromTextIndex(page, offset)
     end = raw.FPDFText_GetCharIndexFromTextIndex(page, offset + len(letters) - 1)
-    for index in range(raw.FPDFText_CountRects(page, start, end - start + 1)):
-        left, top, right, bottom = (ctypes.c_double() for _ in range(4))
-        raw.FPDFText_GetRect(page, index, left, top, right, bottom)
-        yield left.value, bottom.value, right.value, top.value
+    yield from map(page.get_rect, range(page.count_rects(start, end - start + 1)))
