@@ -22,13 +22,7 @@ _GROUP_CHILDREN = 1000
 
 
 async def import_classic(stores: Stores) -> list[str]:
-    """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
-
-    A child with the same text as one of `langchain_classic`'s takes over its vector, so only what
-    is cut differently is embedded. If the import is interrupted, run it again.
-
-    Raises InputError if the vector store cannot list its children.
-    """
+    """Turn the parents that `langchain_classic` wrote into documents, and return their ids."""
     children_of = await _list_children(stores)
     identity = await ensure_identity(stores, may_be_classic=True)
     imported: list[str] = []

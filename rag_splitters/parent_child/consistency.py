@@ -125,13 +125,7 @@ def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> 
 
 
 async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyReport:
-    """Compare records, parents, children and keyword index, and repair what does not agree.
-
-    Nobody else writes meanwhile.
-
-    Parameters:
-        remove_most: whether the repair may remove more than half of the children.
-    """
+    """Compare records, parents, children and keyword index, and repair what does not agree."""
     if repair and remove_most:
         await stores.in_turn(NEW_INDEX, forget_lost_index)
     index = await check_identity(stores)
