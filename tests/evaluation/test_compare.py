@@ -29,7 +29,7 @@ from rag_splitters import (
 )
 from rag_splitters.evaluation import Question, Report, candidates, compare, read_benchmark, verdict
 from rag_splitters.evaluation.measure.metrics import overlap, total, union
-from rag_splitters.evaluation.measure.uncertainty import estimate, estimates
+from rag_splitters.evaluation.measure.uncertainty import estimates
 from rag_splitters.models import HashingEmbeddings, ModelError
 from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.minilm import minilm
@@ -373,7 +373,7 @@ def test_best_strategy_is_seldom_discarded_however_many_are_compared(count: int)
     for _ in range(trials):
         values = np.clip(0.6 + 0.2 * rng.standard_normal((count, questions)), 0, 1)
         discarded += any(lead.low > 0 for lead in estimates(values - values[0]))
-        naive += any(estimate(row - values[0]).low > 0 for row in values)
+        naive += any(estimates([row - values[0]])[0].low > 0 for row in values)
     assert discarded / trials < 0.07
     assert count == 2 or naive / trials > 0.08, "what one gets without the adjustment"
 
@@ -383,7 +383,7 @@ def test_intervals_of_few_questions_are_wide_enough(questions: int) -> None:
     """A mean of 0 must be in 95% of the intervals. Without Student's correction, 3 miss 20%."""
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((400, questions))
-    misses = sum(not (own := estimate(row)).low <= 0 <= own.high for row in samples)
+    misses = sum(not (own := estimates([row])[0]).low <= 0 <= own.high for row in samples)
     assert misses / 400 < 0.09
 
 
