@@ -280,12 +280,10 @@ def rigged(sizes: dict[str, int] | None = None, **means: float) -> Report:
     report = made(
         {name: FixedSizeChunker(chunk_size=(sizes or {}).get(name, 100)) for name in means}
     )
-    column = report.settings.columns.index("recall@100")
     noise = np.random.default_rng(0).random(len(report.questions))
     noise -= noise.mean()
     for strategy in report.strategies:
-        assert strategy.measurements is not None
-        strategy.measurements[:, column] = means[strategy.name] + 0.1 * noise
+        strategy.measurements["recall@100"][:] = means[strategy.name] + 0.1 * noise
         noise = np.roll(noise, 1)
     return report
 
@@ -324,8 +322,8 @@ def test_verdict_names_a_strategy_that_needs_no_model(wrap: Callable[[Chunker], 
     }
     report = made(chunkers)
     for strategy in report.strategies:
-        assert strategy.measurements is not None
-        strategy.measurements[:] = 0.5
+        for values in strategy.measurements.values():
+            values[:] = 0.5
     assert len(report.strategy("semantic").chunks) < len(report.strategy("plain").chunks)
     assert str(verdict(report)) == (
         "No clear winner: both strategies are statistically tied. semantic and plain have the same "
