@@ -19,7 +19,7 @@ from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
@@ -31,7 +31,6 @@ from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, T
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
-_BATCH = 1000
 _WRITING_METHODS = {"add_documents", "delete", "mdelete", "mset"}
 _NUMBER_KEY = "_rag_splitters_entry"
 
@@ -136,16 +135,16 @@ class _StoreDocstore(Docstore):
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []
-        for batch in batched(keys, _BATCH):
+        for batch in batched(keys, MAX_ROWS):
             documents = await call_method(self._store, "mget", list(batch))
             entries += [None if each is None else to_entry(each) for each in documents]
         return entries
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
-        for batch in batched(rows, _BATCH):
+        for batch in batched(rows, MAX_ROWS):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)
-        for keys in batched(removed, _BATCH):
+        for keys in batched(removed, MAX_ROWS):
             await call_method(self._store, "mdelete", list(keys))
         return True
 

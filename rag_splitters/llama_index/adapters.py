@@ -21,7 +21,7 @@ from llama_index.core.vector_stores.types import (
 from rag_splitters.calls import Call, call
 from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
     KeyValueDocstore,
@@ -44,7 +44,6 @@ from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, T
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"
-_BATCH = 1000
 _WRITING_METHODS = {"add", "add_documents", "delete", "delete_document", "delete_nodes", "put"}
 
 
@@ -240,7 +239,7 @@ class _NodeDocstore(Docstore):
         return entries
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
-        for batch in batched(rows, _BATCH):
+        for batch in batched(rows, MAX_ROWS):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)
         for key in removed:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rag_splitters.errors import InputError, OperationError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
@@ -37,9 +37,6 @@ more; each costs time."""
 Level = Literal["parents", "children"]
 Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 """(level, entries) -> the chunks of each entry; None if there is no splitter for the level."""
-
-_RECORDS_PER_READ = 256
-_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class ChildStore(ABC):
     @property
     def batch_size(self) -> int:
         """How many children are embedded or written at once."""
-        return self.requested_batch_size or _BATCH
+        return self.requested_batch_size or CHILDREN_AT_ONCE
 
     @property
     def model(self) -> str:
@@ -298,6 +295,6 @@ class Stores:
         """Yield the records of all documents, or all that there are of these keys, in batches."""
         if keys is None:
             keys = await self.docstore.list_keys(RECORD_PREFIX)
-        for batch in batched(keys, _RECORDS_PER_READ):
+        for batch in batched(keys, DOCUMENTS_AT_ONCE):
             records = [Record.from_row(row) for row in await self.docstore.read(batch)]
             yield [record for record in records if record is not None]
