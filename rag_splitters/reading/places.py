@@ -15,7 +15,6 @@ from typing import Any
 from rag_splitters.errors import InputError
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
-from rag_splitters.reading.typesetting import unmoved
 from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
@@ -61,12 +60,12 @@ def locate(path: str | Path, chunk: Any) -> list[Box]:
 def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     start, end, text = _position_of(chunk)
     layout = _layout(data, name)
-    if text.split()[-_WORDS:] != layout.text[start:end].split()[-_WORDS:]:
+    if text.split()[-_WORDS:] != layout.joined.text[start:end].split()[-_WORDS:]:
         raise InputError(
             f"{name} does not hold this chunk at {start} to {end}: the file has changed since it "
             "was read, or the chunk is from another file"
         )
-    first, last = unmoved(start, layout.edits), unmoved(end, layout.edits)
+    first, last = layout.joined.bounds(start, end)
     with open_pdf(data, name) as (document, pdfium):
         return [
             Box(page + 1, *edges)
