@@ -34,7 +34,7 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
         slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
     filled = {number: slide for number, slide in enumerate(slides, 1) if slide}
     starts = accumulate((len(slide) + 2 for slide in filled.values()), initial=0)
-    rows = [(start, number, number) for start, number in zip(starts, filled, strict=False)]
+    rows: list[Row] = [(start, n, n) for start, n in zip(starts, filled, strict=False)]
     return "\n\n".join(filled.values()), rows
 
 

@@ -16,7 +16,12 @@ from rag_splitters import (
 )
 from rag_splitters.evaluation import compare
 from rag_splitters.evaluation.measure.chunks import LocatedChunk, locate_chunks
-from rag_splitters.evaluation.measure.faults import FAULTS, DocumentFaults, VisibleText, count_faults
+from rag_splitters.evaluation.measure.faults import (
+    FAULTS,
+    DocumentFaults,
+    VisibleText,
+    count_faults,
+)
 from rag_splitters.testing import hostile_texts
 
 MARKDOWN = (
