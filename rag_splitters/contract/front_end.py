@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import getattr_static
@@ -66,6 +65,7 @@ class FrontEnd(Chunker):
         if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
+            cls._needs_only_text = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)
@@ -123,17 +123,11 @@ class FrontEnd(Chunker):
     def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
         """Yield the spans of each source, as `split_text` cuts it if a subclass overrides that."""
         self.check_parameters()
-        if self.overrides("split_text"):
-            return (self._own_spans(source, self.split_text) for source in sources)
         return super().split(sources)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
         """Asynchronous `split`."""
         self.check_parameters()
-        if self.overrides("split_text"):
-            for source in sources:
-                yield await to_thread(self._own_spans, source, self.split_text)
-            return
         async for spans in super().asplit(sources):
             yield spans
 

@@ -19,7 +19,7 @@ from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
@@ -31,7 +31,6 @@ from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, T
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
-_BATCH = 1000
 _WRITING_METHODS = {"add_documents", "delete", "mdelete", "mset"}
 _NUMBER_KEY = "_rag_splitters_entry"
 
@@ -137,16 +136,16 @@ class _StoreDocstore(Docstore):
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []
-        for batch in batched(keys, _BATCH):
+        for batch in batched(keys, MAX_ROWS):
             documents = await call_method(self._store, "mget", list(batch))
             entries += [None if each is None else to_entry(each) for each in documents]
         return entries
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
-        for batch in batched(rows, _BATCH):
+        for batch in batched(rows, MAX_ROWS):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)
-        for keys in batched(removed, _BATCH):
+        for keys in batched(removed, MAX_ROWS):
             await call_method(self._store, "mdelete", list(keys))
         return True
 
@@ -206,19 +205,12 @@ def _load_document(value: bytes | None) -> Document | None:
 
 
 def make_child_store(
-    vectorstore: VectorStore,
-    *,
-    batch_size: int | None,
-    smoothing: float,
-    search_kwargs: Mapping[str, Any],
-    model_name: str | None = None,
+    vectorstore: VectorStore, search_kwargs: Mapping[str, Any], model_name: str | None
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
     collection = chroma_collection(vectorstore)
     if collection is None:
-        return VectorStoreChildren(
-            vectorstore, batch_size=batch_size, search_kwargs=search_kwargs, model_name=model_name
-        )
+        return VectorStoreChildren(vectorstore, search_kwargs, model_name)
     rest = dict(search_kwargs)
     where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
     if rest:
@@ -226,30 +218,18 @@ def make_child_store(
             f"unknown search_kwargs {sorted(rest)}: use filter, where_document, score_threshold, "
             "fetch_k or lambda_mult"
         )
-    return ChromaChildren(
-        collection,
-        Vectors(vectorstore.embeddings, model_name),
-        batch_size=batch_size,
-        smoothing=smoothing,
-        where=where,
-        similarity=_relevance_function(vectorstore),
-    )
+    vectors = Vectors(vectorstore.embeddings, model_name)
+    return ChromaChildren(collection, vectors, where, _relevance_function(vectorstore))
 
 
 class VectorStoreChildren(ChildStore):
     """A store of children over any LangChain vector store."""
 
     def __init__(
-        self,
-        vectorstore: VectorStore,
-        *,
-        batch_size: int | None,
-        search_kwargs: Mapping[str, Any],
-        model_name: str | None,
+        self, vectorstore: VectorStore, search_kwargs: Mapping[str, Any], model_name: str | None
     ) -> None:
         self._vectorstore = vectorstore
         self._model_name = model_name
-        self._batch_size = batch_size
         self._search_kwargs = dict(search_kwargs)
         self.has_filter = bool(search_kwargs)
         self.filter_keys = filter_keys(self._search_kwargs.get("filter"))

@@ -272,13 +272,7 @@ class ParentDocumentRetriever(
 
     @override
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
-        children = make_child_store(
-            self.vectorstore,
-            batch_size=self.batch_size,
-            smoothing=self.smoothing,
-            search_kwargs=filters,
-            model_name=self.model_name,
-        )
+        children = make_child_store(self.vectorstore, filters, self.model_name)
         split = make_split({"parents": self.parent_splitter, "children": self.child_splitter})
         return make_docstore(self.docstore), children, split
 

@@ -22,7 +22,7 @@ from rag_splitters.calls import Call, call
 from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
 from rag_splitters.parameters.checks import check_kind
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
     KeyValueDocstore,
@@ -46,7 +46,6 @@ from rag_splitters.text.origin import PLACES
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"
-_BATCH = 1000
 _EXCLUDED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 _WRITING_METHODS = {"add", "add_documents", "delete", "delete_document", "delete_nodes", "put"}
 
@@ -251,7 +250,7 @@ class _NodeDocstore(Docstore):
         return entries
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
-        for batch in batched(rows, _BATCH):
+        for batch in batched(rows, MAX_ROWS):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)
         for key in removed:
@@ -272,24 +271,13 @@ def _row_node(key: str, entry: Entry) -> TextNode:
 
 
 def make_child_store(
-    vector_store: BasePydanticVectorStore,
-    embed_model: Any,
-    *,
-    batch_size: int | None,
-    smoothing: float,
-    filters: MetadataFilters | None,
-    model_name: str | None = None,
+    vector_store: BasePydanticVectorStore, vectors: Vectors, filters: MetadataFilters | None
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
-    collection, vectors = chroma_collection(vector_store), Vectors(embed_model, model_name)
+    collection = chroma_collection(vector_store)
     if collection is None:
-        return VectorStoreChildren(
-            vector_store, vectors, batch_size=batch_size, smoothing=smoothing, filters=filters
-        )
-    where = {"where": _chroma_filter(filters)}
-    return ChromaChildren(
-        collection, vectors, batch_size=batch_size, smoothing=smoothing, where=where
-    )
+        return VectorStoreChildren(vector_store, vectors, filters)
+    return ChromaChildren(collection, vectors, {"where": _chroma_filter(filters)})
 
 
 class VectorStoreChildren(ChildStore):
@@ -299,18 +287,13 @@ class VectorStoreChildren(ChildStore):
         self,
         vector_store: BasePydanticVectorStore,
         vectors: Vectors,
-        *,
-        batch_size: int | None,
-        smoothing: float,
         filters: MetadataFilters | None,
     ) -> None:
         self._store = vector_store
         self.vectors: Vectors = vectors
-        self._batch_size = batch_size
         self._filters = filters
         self.has_filter = filters is not None
         self.filter_keys = frozenset(_filter_keys(filters))
-        self.smoothing = smoothing
 
     async def write(self, drafts: Sequence[Draft], turn: Turn) -> None:
         """Write children; old ones are removed first, as not every store replaces them."""

@@ -9,10 +9,9 @@ from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVSto
 
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.keyvalue import KeyValueStore, checked
 
-_READ_BATCH = 500
 _SEPARATOR = "\0"  # after a collection's name, so that no other collection has the same prefix
 
 
@@ -65,7 +64,7 @@ class JSONKVStore(BaseKVStore):
         """Return all the values of a collection by their keys, in the keys' order."""
         prefix = _key(collection, "")
         values: dict[str, dict[str, Any]] = {}
-        for keys in batched(await self.rows.list_keys(prefix), _READ_BATCH):
+        for keys in batched(await self.rows.list_keys(prefix), MAX_ROWS):
             pairs = zip(keys, await self.rows.read(keys), strict=True)
             # A value may have been removed since its key was read.
             values.update((key.removeprefix(prefix), v) for key, v in pairs if v is not None)

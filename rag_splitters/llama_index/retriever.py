@@ -59,6 +59,7 @@ from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_wi
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank
 from rag_splitters.parent_child.stores import ChildStore, Split
+from rag_splitters.parent_child.vectors import Vectors
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
 from rag_splitters.tools import index_tools
 
@@ -298,14 +299,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
         if (own := filters.get("filters")) is not None:
             check_has(own, "filters", "filters as MetadataFilters of LlamaIndex")
-        children = make_child_store(
-            self.vector_store,
-            self.embed_model,
-            batch_size=self.batch_size,
-            smoothing=self.smoothing,
-            filters=own,
-            model_name=self.model_name,
-        )
+        vectors = Vectors(self.embed_model, self.model_name)
+        children = make_child_store(self.vector_store, vectors, own)
         split = make_split({"parents": self.parent_parser, "children": self.child_parser})
         return make_docstore(self.docstore), children, split
 

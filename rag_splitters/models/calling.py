@@ -157,14 +157,9 @@ def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> li
 
         if limit == 1 or len(items) < 2:
             return [counted(item) for item in items]
-        with ThreadPoolExecutor(min(limit, len(items))) as pool:
-            futures = [pool.submit(contextvars.copy_context().run, counted, item) for item in items]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
+        contexts = [contextvars.copy_context() for _ in items]
+        with ThreadPoolExecutor(min(limit, len(items))) as pool:  # after an error, `map` cancels
+            return list(pool.map(lambda own, item: own.run(counted, item), contexts, items))
 
 
 async def abounded(

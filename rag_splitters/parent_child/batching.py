@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+DOCUMENTS_AT_ONCE, CHILDREN_AT_ONCE = 256, 1000
+"""How many are read, compared or removed in one step, so that memory use is bounded."""
 MAX_ROWS = 500
-"""Maximum number of rows in one request to a server."""
+"""Maximum number of rows in one request to a store."""
 _MAX_BYTES = 4_000_000
 
 T = TypeVar("T")

@@ -13,13 +13,7 @@ from rag_splitters.parent_child.metadata import restore_child
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
 from rag_splitters.parent_child.ranking import Ranking
-from rag_splitters.parent_child.records import (
-    REPRESENTS_KEY,
-    SOURCE_KEY,
-    Entry,
-    Record,
-    record_key,
-)
+from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record, record_key
 from rag_splitters.parent_child.results import (
     HEADER_KEY,
     MATCHES_KEY,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError, OperationError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, batched
 from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.metadata_index import can_evaluate
@@ -41,7 +41,6 @@ _CONFIGURATION: CreateCollectionConfiguration = {
     "hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 }
 _WRITE_BATCH = 4000  # Chroma writes its index again for each call
-_READ_BATCH = 1000  # also well under what SQLite, on which Chroma is built, takes in one statement
 _SAMPLE = 100
 _QUERIES = 20  # while others delete what is found
 _INCLUDED: dict[Detail, list[str]] = {
@@ -101,7 +100,7 @@ def _delete_collection(client: ClientAPI, name: str) -> None:
     and the rows of the next collection seem to have them.
     """
     collection = client.get_collection(name, embedding_function=None)
-    for batch in batched(collection.get(include=[])["ids"], _READ_BATCH):
+    for batch in batched(collection.get(include=[])["ids"], CHILDREN_AT_ONCE):
         collection.delete(ids=batch)
     client.delete_collection(name)
 
@@ -132,9 +131,6 @@ class ChromaChildren(ChildStore):
     """The children of one operation.
 
     Parameters:
-        batch_size: how many are embedded and written at once; None: 4,000, or fewer if this Chroma
-            takes no more.
-        smoothing: how wide, in children, neighbours' vectors are mixed.
         where: Chroma's own filters for queries, `where` and `where_document`.
         similarity: turns a distance into a similarity; None: by the collection's space.
     """
@@ -146,18 +142,13 @@ class ChromaChildren(ChildStore):
         self,
         collection: chromadb.Collection,
         vectors: Vectors,
-        *,
-        batch_size: int | None = None,
-        smoothing: float = 0.0,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any],
         similarity: Callable[[float], float] | None = None,
     ) -> None:
         self._collection = collection
         self.vectors: Vectors = vectors
-        self._batch_size = batch_size
-        self._filter_by(where or {})
+        self._filter_by(where)
         self._similarity = similarity or similarity_of(collection)
-        self.smoothing = smoothing
 
     @property
     def is_local(self) -> bool:
@@ -215,14 +206,14 @@ class ChromaChildren(ChildStore):
         import numpy as np
 
         vectors: dict[str, NDArray[np.float32]] = {}
-        for batch in batched(ids, _READ_BATCH):
+        for batch in batched(ids, CHILDREN_AT_ONCE):
             rows = await self._call(self._collection.get, ids=batch, include=["embeddings"])
             embeddings = np.asarray(rows["embeddings"], dtype=np.float32)
             vectors.update(zip(rows["ids"], embeddings, strict=True))
         return vectors
 
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
-        for batch in batched(ids, _READ_BATCH):
+        for batch in batched(ids, CHILDREN_AT_ONCE):
             if up_to is None:
                 await self._call(self._collection.delete, ids=batch)
                 continue
@@ -246,7 +237,7 @@ class ChromaChildren(ChildStore):
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
-        for batch in batched(ids, _READ_BATCH):
+        for batch in batched(ids, CHILDREN_AT_ONCE):
             rows = await self._call(self._collection.get, ids=batch, include=_INCLUDED[detail])
             children.update((child.id or "", child) for child in _entries(rows))
         return [children.get(name) for name in ids]
@@ -354,7 +345,7 @@ class ChromaChildren(ChildStore):
         if not where and await self._call(self._collection.count) == len(rows["ids"]):
             return
         all_ids = await self._list(**where)
-        for batch in batched(sorted(set(all_ids) - set(rows["ids"])), _READ_BATCH):
+        for batch in batched(sorted(set(all_ids) - set(rows["ids"])), CHILDREN_AT_ONCE):
             include = ["metadatas", "documents", "embeddings"]
             missing: Any = await self._call(self._collection.get, ids=batch, include=include)
             missing["distances"] = _distances(
@@ -395,12 +386,12 @@ class ChromaChildren(ChildStore):
     @property
     def batch_size(self) -> int:
         limit = self._collection._client.get_max_batch_size()
-        if self._batch_size is not None and self._batch_size > limit:
+        size = self.requested_batch_size or min(_WRITE_BATCH, limit)
+        if size > limit:
             raise InputError(
-                f"batch_size must not exceed what this Chroma takes ({limit}), "
-                f"got {self._batch_size}"
+                f"batch_size must not exceed what this Chroma takes ({limit}), got {size}"
             )
-        return self._batch_size or min(_WRITE_BATCH, limit)
+        return size
 
 
 def _fast_rows(vectors: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

@@ -11,29 +11,20 @@ from collections import defaultdict
 from functools import partial
 
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.identity import classic_children, ensure_identity
 from rag_splitters.parent_child.indexing import add, check_refusals, remove_rows
 from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
 from rag_splitters.parent_child.stores import Stores
 
-_GROUP_PARENTS = 256
-_GROUP_CHILDREN = 1000
-
 
 async def import_classic(stores: Stores) -> list[str]:
-    """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
-
-    A child with the same text as one of `langchain_classic`'s takes over its vector, so only what
-    is cut differently is embedded. If the import is interrupted, run it again.
-
-    Raises InputError if the vector store cannot list its children.
-    """
+    """Turn the parents that `langchain_classic` wrote into documents, and return their ids."""
     children_of = await _list_children(stores)
     identity = await ensure_identity(stores, may_be_classic=True)
     imported: list[str] = []
     parents = list(filter(is_parent_key, await stores.docstore.list_keys("")))
-    for keys in batched(parents, _GROUP_PARENTS):
+    for keys in batched(parents, DOCUMENTS_AT_ONCE):
         rows = zip(keys, await stores.docstore.read(keys), strict=True)
         documents = {
             key: Entry(row.text, row.metadata, key)
@@ -62,7 +53,7 @@ async def _list_children(stores: Stores) -> dict[str, list[str]]:
             "documents to a new vector store and docstore"
         )
     children_of: dict[str, list[str]] = defaultdict(list)
-    for batch in batched(ids, _GROUP_CHILDREN):
+    for batch in batched(ids, CHILDREN_AT_ONCE):
         children = await stores.children.read(batch, "metadata")
         for child in classic_children(stores, [each for each in children if each is not None]):
             children_of[child.metadata[stores.id_key]].append(child.id or "")

@@ -10,12 +10,8 @@ from typing import Any
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
 from rag_splitters.ids import source_identity
-from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.errors import (
-    DamagedRowsError,
-    LockLostError,
-    MissingParentsError,
-)
+from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
+from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, MissingParentsError
 from rag_splitters.parent_child.identity import (
     NEW_INDEX,
     check_identity,
@@ -41,15 +37,8 @@ from rag_splitters.parent_child.records import (
     is_parent_key,
     record_key,
 )
-from rag_splitters.parent_child.revisions import (
-    is_in_step,
-    read_revision,
-    rebuild_keyword_index,
-)
+from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores
-
-_GROUP_DOCUMENTS = 256
-_GROUP_CHILDREN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +122,7 @@ def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> 
 
 
 async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyReport:
-    """Compare records, parents, children and keyword index, and repair what does not agree.
-
-    Nobody else writes meanwhile.
-
-    Parameters:
-        remove_most: whether the repair may remove more than half of the children.
-    """
+    """Compare records, parents, children and keyword index, and repair what does not agree."""
     if repair and remove_most:
         await stores.in_turn(NEW_INDEX, forget_lost_index)
     index = await check_identity(stores)
@@ -149,7 +132,7 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
     inspect = partial(_inspect, repair=repair, remove_most=remove_most)
     report = await stores.in_turn(name, inspect)
     if repair:
-        for group in batched(report.documents_to_repair, _GROUP_DOCUMENTS):
+        for group in batched(report.documents_to_repair, DOCUMENTS_AT_ONCE):
             work = partial(_repair_documents, identities=group)
             report.failed.update(await stores.in_turn(name, work))
         if report.unfinished:  # the last request of a writer that died may have arrived since
@@ -172,7 +155,7 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
     stored = None if ids is None else set(ids)
     keys = await stores.docstore.list_keys("")
     parents, children = set[str](), set[str]()
-    for group in batched([key for key in keys if key.startswith(RECORD_PREFIX)], _GROUP_DOCUMENTS):
+    for group in batched([key for key in keys if key.startswith(RECORD_PREFIX)], DOCUMENTS_AT_ONCE):
         records, damaged = await stores.read_sound_records(group)
         unreadable += damaged
         report.documents += len(group)
@@ -218,7 +201,7 @@ def _check_removal(report: VerifyReport, listed: int) -> None:
 async def _find_strays(stores: Stores, keys: Sequence[str]) -> list[str]:
     """Return those of the rows that are parents of ours; other programs' are left alone."""
     strays: list[str] = []
-    for group in batched(keys, _GROUP_DOCUMENTS):
+    for group in batched(keys, DOCUMENTS_AT_ONCE):
         rows, damaged = await stores.read_readable(group)
         strays += [key for key, row in rows.items() if row is not None and is_own_parent(key, row)]
         strays += filter(is_chunk_id, damaged)
@@ -233,7 +216,7 @@ async def _find_orphans(
     Children of unreadable records are left out.
     """
     orphans: list[str] = []
-    for batch in batched(sorted(ids), _GROUP_CHILDREN):
+    for batch in batched(sorted(ids), CHILDREN_AT_ONCE):
         for child in await stores.children.read(batch, "metadata"):
             source = None if child is None else child.metadata.get(SOURCE_KEY)
             if child is not None and source is not None and record_key(source) not in unreadable:

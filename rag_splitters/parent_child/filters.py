@@ -12,11 +12,7 @@ from rag_splitters.parent_child.metadata import (
     is_storable_key,
     value_kind,
 )
-from rag_splitters.parent_child.records import (
-    STATE_PREFIX,
-    Entry,
-    Record,
-)
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
 from rag_splitters.parent_child.stores import Stores
 
 _PREFIX = f"{STATE_PREFIX}unsearchable/"

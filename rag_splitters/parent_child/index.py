@@ -126,6 +126,8 @@ class ParentChildIndex(Generic[A, D]):
     headings: bool
     search_type: SearchType
     max_tokens: int | None
+    smoothing: float
+    batch_size: int | None
     write_timeout: float
     child_metadata_fields: Sequence[str] | None
     representations: Representations | None
@@ -298,6 +300,7 @@ class ParentChildIndex(Generic[A, D]):
         self.shared.check_open()
         self.shared.writer.timeout = self.write_timeout
         docstore, children, split = self._open_stores(filters or {})
+        children.requested_batch_size, children.smoothing = self.batch_size, self.smoothing
         fields, keywords = self.child_metadata_fields, self.shared.keywords
         return Stores(
             docstore,

@@ -21,7 +21,7 @@ from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.parameters.messages import describe_value
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
 from rag_splitters.parent_child.errors import MissingParentsError, RefusedDocumentsError
@@ -37,19 +37,10 @@ from rag_splitters.parent_child.identity import (
 from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.metadata import check_values
-from rag_splitters.parent_child.records import (
-    Entry,
-    Record,
-    is_chunk_id,
-    is_own_parent,
-    record_key,
-)
+from rag_splitters.parent_child.records import Entry, Record, is_chunk_id, is_own_parent, record_key
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.vectors import Draft, VectorsByText
-
-_GROUP_DOCUMENTS = 512
-
 
 Status = Literal["added", "changed", "unchanged", "failed"]
 
@@ -356,7 +347,7 @@ async def remove_documents(
         await refuse_classic(stores)
         return []
     removed: list[str] = []
-    for group in batched(list(dict.fromkeys(identities)), _GROUP_DOCUMENTS):
+    for group in batched(list(dict.fromkeys(identities)), DOCUMENTS_AT_ONCE):
         work = partial(_remove_group, identities=group, metadata=metadata)
         removed += await stores.in_turn(index.id, work)
     return removed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rag_splitters.calls import call
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.errors import MissingChildrenError, MissingParentsError
 from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
@@ -21,7 +21,6 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
-_GROUP_DOCUMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ async def _check_sample(stores: Stores) -> None:
 
 async def _check_all(stores: Stores) -> None:
     """Raise a MissingChildrenError if any document has lost children."""
-    for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), _GROUP_DOCUMENTS):
+    for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), DOCUMENTS_AT_ONCE):
         await _check(stores, keys)
 
 

@@ -47,29 +47,19 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     flat: dict[str, Any] = {}
     nested: dict[str, Any] = {}
     values = characters = 0
-    for key, value, is_inherited in _by_importance(metadata, parent):
+    inherited = {k for k, v in metadata.items() if k in parent and _equal(parent[k], v)}
+    for key in sorted(metadata, key=lambda each: (each not in POSITION_KEYS, each in inherited)):
+        value = metadata[key]
         if is_storable_key(key) and (stored := _storable(value)) is not None:
             count, size = _measure(value)
             if values + count <= MAX_VALUES and characters + len(key) + size <= MAX_CHARACTERS:
                 flat[key] = stored
                 values, characters = values + count, characters + len(key) + size
                 continue
-        if not is_inherited:
+        if key not in inherited:
             nested[key] = value
     # A splitter's own object that JSON lacks becomes its text: the documents' values are checked.
     return flat | {_NESTED_KEY: json.dumps(nested, sort_keys=True, default=str)} if nested else flat
-
-
-def _by_importance(
-    metadata: Mapping[str, Any], parent: Mapping[str, Any]
-) -> list[tuple[str, Any, bool]]:
-    """Return key, value, and whether the parent has the same: positions, own values, the rest."""
-    positions, own, inherited = list[Any](), list[Any](), list[Any]()
-    for key, value in metadata.items():
-        is_inherited = key in parent and _equal(parent[key], value)
-        rows = positions if key in POSITION_KEYS else inherited if is_inherited else own
-        rows.append((key, value, is_inherited))
-    return positions + own + inherited
 
 
 def check_values(

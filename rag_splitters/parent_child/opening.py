@@ -14,11 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.chroma import open_collection
-from rag_splitters.parent_child.errors import (
-    FolderInUseError,
-    StoreError,
-    explaining_full_disk,
-)
+from rag_splitters.parent_child.errors import FolderInUseError, StoreError, explaining_full_disk
 from rag_splitters.parent_child.keyvalue import SQLiteStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import Count, SearchType

@@ -132,11 +132,9 @@ class PostgresStore(KeyValueStore):
         if not expected and not batches:
             return 0
         is_transaction = needs_lock or len(batches) > 1
-        count: int | None = self._transact(change, is_transaction=is_transaction)
-        return count
+        return self._run(change, is_transaction=is_transaction)
 
     def _take_turn(self) -> StoreTurn | None:
-        self._ensure_table()
         try:
             return self._try_turn(self._take_connection())
         except LockLostError:  # it was idle: perhaps the server was restarted
@@ -171,11 +169,7 @@ class PostgresStore(KeyValueStore):
         return [key for (key,) in self._query(_KEYS, [start, end])]
 
     def _query(self, statement: str, values: Sequence[Any]) -> Any:
-        return self._transact(lambda run: run(statement, values), is_transaction=False)
-
-    def _transact(self, work: Callable[[Run], T], *, is_transaction: bool) -> T:
-        self._ensure_table()
-        return self._run(work, is_transaction=is_transaction)
+        return self._run(lambda run: run(statement, values), is_transaction=False)
 
     def _run(self, work: Callable[[Run], T], *, is_transaction: bool) -> T:
         """Run statements; in a turn, on its connection. Raises LockLostError if that is lost.
@@ -250,20 +244,18 @@ class PostgresStore(KeyValueStore):
 
         # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
         settings = {"application_name": str(Process.current()), **self._settings}
-        return Connection.connect(**settings, autocommit=True, prepare_threshold=None)
-
-    def _ensure_table(self) -> None:
-        """Create the table, unless it exists: some users may not create one."""
-
-        def create(run: Run) -> None:
-            run("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            run(_CREATE)
-
+        connection = Connection.connect(**settings, autocommit=True, prepare_threshold=None)
         if not self._has_table:
-            find = "SELECT to_regclass({literal})"
-            if self._run(lambda run: run(find), is_transaction=False) == [(None,)]:
-                self._run(create, is_transaction=True)
+            self._run_on(connection, _create_table, is_transaction=True)
             self._has_table = True
+        return connection
+
+
+def _create_table(run: Run) -> None:
+    """Create the table, unless it exists: some users may not create one."""
+    run("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    if run("SELECT to_regclass({literal})") == [(None,)]:
+        run(_CREATE)
 
 
 def _close_all(connections: list[Connection[Any]]) -> None:

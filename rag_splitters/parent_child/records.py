@@ -70,7 +70,8 @@ class Entry:
 
     def without_positions(self) -> Entry:
         """Drop the positions, so that a splitter that reports none does not pass these on."""
-        return Entry(self.text, _without_positions(self.metadata), self.id, self.context)
+        metadata = {k: v for k, v in self.metadata.items() if k not in POSITION_KEYS}
+        return Entry(self.text, metadata, self.id, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,10 +355,6 @@ def is_chunk_id(key: str) -> bool:
 def is_parent_key(key: str) -> bool:
     """Whether a row of the docstore holds a parent, and not a record or a state."""
     return not key.startswith((RECORD_PREFIX, STATE_PREFIX))
-
-
-def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key not in POSITION_KEYS}
 
 
 def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.drafts import headings_of
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
 from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
@@ -34,8 +34,6 @@ REVISION_KEY = f"{STATE_PREFIX}revision"
 _LOG_PREFIX = f"{STATE_PREFIX}log/"
 LOG_SIZE = 1024
 """How many revisions the log goes back."""
-
-_GROUP_PARENTS = 256
 
 
 def new_revision(before: Revision | None = None) -> Revision:
@@ -123,7 +121,7 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
         names.update(dict.fromkeys(row.metadata["documents"]))
     if last != current.name:
         return False
-    groups = batched(list(names), _GROUP_PARENTS) or [[]]
+    groups = batched(list(names), DOCUMENTS_AT_ONCE) or [[]]
     for group in groups:
         keys = [name for name in group if name.startswith(RECORD_PREFIX)]
         rows = map(Record.from_row, await stores.docstore.read(keys))

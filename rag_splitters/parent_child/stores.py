@@ -12,15 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rag_splitters.errors import InputError, OperationError
-from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.records import (
-    RECORD_PREFIX,
-    Entry,
-    Record,
-    record_key,
-)
+from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.vectors import (
     Draft,
@@ -43,9 +38,6 @@ Level = Literal["parents", "children"]
 Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 """(level, entries) -> the chunks of each entry; None if there is no splitter for the level."""
 
-_RECORDS_PER_READ = 256
-_BATCH = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -62,7 +54,8 @@ class ChildStore(ABC):
     """Whether metadata can be written alone. Old keys stay then, except for those set to None."""
     vectors: Vectors | None = None
     """Embeds children and questions; None if the store embeds by itself."""
-    _batch_size: int | None = None
+    requested_batch_size: int | None = None
+    """How many children the user wants to be embedded and written at once."""
     smoothing: float = 0.0
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
@@ -77,7 +70,7 @@ class ChildStore(ABC):
     @property
     def batch_size(self) -> int:
         """How many children are embedded or written at once."""
-        return self._batch_size or _BATCH
+        return self.requested_batch_size or CHILDREN_AT_ONCE
 
     @property
     def model(self) -> str:
@@ -302,6 +295,6 @@ class Stores:
         """Yield the records of all documents, or all that there are of these keys, in batches."""
         if keys is None:
             keys = await self.docstore.list_keys(RECORD_PREFIX)
-        for batch in batched(keys, _RECORDS_PER_READ):
+        for batch in batched(keys, DOCUMENTS_AT_ONCE):
             records = [Record.from_row(row) for row in await self.docstore.read(batch)]
             yield [record for record in records if record is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -30,20 +31,16 @@ def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
         chapters = [
             decode(archive.read(each), f"{name}: {each}") for each in _chapters(package, path)
         ]
-    parts: list[str] = []
-    headings: list[Block] = []
-    length = 0
-    for page in map(plain_page, chapters):
-        if page.text:
-            headings += [
-                replace(each, start=length + each.start, end=length + each.end)
-                for each in page.blocks
-                if each.kind == "heading" and each.title
-            ]
-            parts.append(page.text)
-            length += len(page.text) + 2
+    pages = [page for page in map(plain_page, chapters) if page.text]
+    starts = accumulate((len(page.text) + 2 for page in pages), initial=0)
+    headings = [
+        replace(each, start=start + each.start, end=start + each.end)
+        for start, page in zip(starts, pages, strict=False)
+        for each in page.blocks
+        if each.kind == "heading" and each.title
+    ]
     title = next((each.text or "" for each in named_elements(package, "title")), "")
-    return "\n\n".join(parts), headings, " ".join(title.split())
+    return "\n\n".join(page.text for page in pages), headings, " ".join(title.split())
 
 
 def _chapters(package: ElementTree.Element, path: str) -> Iterator[str]:

@@ -17,9 +17,10 @@ from rag_splitters.reading.charts import with_scales
 from rag_splitters.reading.fonts import FontHeading, Line, find_headings, slide_titles
 from rag_splitters.reading.pdf_pages import read_page
 from rag_splitters.reading.pdf_tables import with_tables
-from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
+from rag_splitters.reading.typesetting import inner_lines, without_hyphens
 from rag_splitters.structure.block import Block
 from rag_splitters.structure.outline import Outline
+from rag_splitters.text.excerpt import Excerpt
 
 logger = logging.getLogger(__name__)
 
@@ -33,15 +34,13 @@ class Layout(NamedTuple):
     Parameters:
         pages: the lines of each page.
         starts: where each page begins in the lines that are joined by line breaks.
-        edits: what joins the words that are divided at the end of a line.
-        text: the text after the edits.
+        joined: these lines, with the words joined that are divided at the end of one.
         is_slides: whether its pages are slides: most are wider than high.
     """
 
     pages: list[list[Line]]
     starts: list[int]
-    edits: list[Edit]
-    text: str
+    joined: Excerpt
     is_slides: bool = False
 
 
@@ -59,7 +58,7 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
     """
     layout = read_layout(data, name)
     titles = slide_titles(layout.pages) if layout.is_slides else []
-    return layout.text, _place_headings(layout, titles or find_headings(layout.pages))
+    return layout.joined.text, _place_headings(layout, titles or find_headings(layout.pages))
 
 
 def read_layout(data: bytes, name: str) -> Layout:
@@ -92,10 +91,9 @@ def read_layout(data: bytes, name: str) -> Layout:
     ]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
-    lines = "\n\f".join(texts)
-    edits = hyphen_edits(lines)
     wide = sum(width > height for width, height in sizes)
-    return Layout(pages, starts, edits, with_edits(lines, edits), 2 * wide > len(pages) > 1)
+    joined = without_hyphens("\n\f".join(texts))
+    return Layout(pages, starts, joined, 2 * wide > len(pages) > 1)
 
 
 @contextmanager
@@ -123,19 +121,25 @@ def _has_text(page: Sequence[Line]) -> bool:
 
 def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Block]:
     """Return the headings, by their positions in the text."""
-    places: list[int] = []
-    for page, first, last, _ in headings:
+    joined, placed = layout.joined, list[Block]()
+    for page, first, last, level in headings:
         lines = [line.text for line in layout.pages[page][:last]]
         begin = layout.starts[page] + sum(len(line) + 1 for line in lines[:first])
         text = "\n".join(lines[first:]).rstrip()
-        places += [begin + len(text) - len(text.lstrip()), begin + len(text)]
-    ends = moved(places, layout.edits)
-    placed = [
-        Block("heading", start, end, heading.level, " ".join(layout.text[start:end].split()))
-        for heading, start, end in zip(headings, ends, ends, strict=True)
-        if start < end
-    ]
-    return _with_numbered_lines(layout.text, placed)
+        edges = (begin + len(text) - len(text.lstrip()), begin + len(text))
+        start, end = (_end_of_word(joined.text, joined.offset(edge)) for edge in edges)
+        if start < end:
+            title = " ".join(joined.text[start:end].split())
+            placed.append(Block("heading", start, end, level, title))
+    return _with_numbered_lines(joined.text, placed)
+
+
+def _end_of_word(text: str, position: int) -> int:
+    """Return where the word ends that a position divides; the position itself if there is none."""
+    if position and not text[position - 1].isspace():
+        while position < len(text) and not text[position].isspace():
+            position += 1
+    return position
 
 
 def _with_numbered_lines(text: str, headings: list[Block]) -> list[Block]:

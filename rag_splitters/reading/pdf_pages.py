@@ -12,14 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from rag_splitters.reading.fonts import Font, Line, Part, join_lines
-from rag_splitters.reading.pdf_tables import (
-    FEWEST_ROWS,
-    MOST_RULES,
-    Grid,
-    Rule,
-    Word,
-    find_grids,
-)
+from rag_splitters.reading.pdf_tables import FEWEST_ROWS, MOST_RULES, Grid, Rule, Word, find_grids
 
 _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
@@ -121,22 +114,14 @@ class _Letters:
 
     def rules(self) -> Iterator[Rule]:
         """Yield the bounds of the lines and rectangles that are drawn on the page."""
-        edges = [ctypes.c_float() for _ in range(4)]
-        for index in range(self._raw.FPDFPage_CountObjects(self._page)):
-            drawing = self._raw.FPDFPage_GetObject(self._page, index)
-            if self._raw.FPDFPageObj_GetType(drawing) == self._raw.FPDF_PAGEOBJ_PATH:
-                self._raw.FPDFPageObj_GetBounds(drawing, *edges)
-                left, bottom, right, top = (edge.value for edge in edges)
-                yield Rule(*self._shown(left, bottom, right, top))
+        for drawing in self._page.get_objects([self._raw.FPDF_PAGEOBJ_PATH], max_depth=1):
+            yield Rule(*self._shown(*drawing.get_bounds()))
 
     def rows_with_gaps(self) -> Iterator[tuple[float, float]]:
         """Yield the lower and upper edge of each text that is beside, or above, the one before."""
-        edges = [ctypes.c_double() for _ in range(4)]
         last = _Box(0.0, 0.0, 0.0, 0.0)
-        for index in range(self._raw.FPDFText_CountRects(self._text_page, 0, -1)):
-            self._raw.FPDFText_GetRect(self._text_page, index, *edges)
-            left, top, right, bottom = (edge.value for edge in edges)
-            box = self._shown(left, bottom, right, top)
+        for index in range(self._text_page.count_rects()):
+            box = self._shown(*self._text_page.get_rect(index))
             least = _SMALLEST_GAP * max(box.height, last.height)
             if box.left - last.right >= least and box.top > last.bottom:
                 yield box.bottom, box.top

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 from rag_splitters.errors import InputError
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
-from rag_splitters.reading.typesetting import unmoved
 from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
@@ -62,12 +60,12 @@ def locate(path: str | Path, chunk: Any) -> list[Box]:
 def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     start, end, text = _position_of(chunk)
     layout = _layout(data, name)
-    if text.split()[-_WORDS:] != layout.text[start:end].split()[-_WORDS:]:
+    if text.split()[-_WORDS:] != layout.joined.text[start:end].split()[-_WORDS:]:
         raise InputError(
             f"{name} does not hold this chunk at {start} to {end}: the file has changed since it "
             "was read, or the chunk is from another file"
         )
-    first, last = unmoved(start, layout.edits), unmoved(end, layout.edits)
+    first, last = layout.joined.bounds(start, end)
     with open_pdf(data, name) as (document, pdfium):
         return [
             Box(page + 1, *edges)
@@ -177,7 +175,4 @@ def _edges(
     offset = part.place + part.text.index(letters, begin)
     start = raw.FPDFText_GetCharIndexFromTextIndex(page, offset)
     end = raw.FPDFText_GetCharIndexFromTextIndex(page, offset + len(letters) - 1)
-    for index in range(raw.FPDFText_CountRects(page, start, end - start + 1)):
-        left, top, right, bottom = (ctypes.c_double() for _ in range(4))
-        raw.FPDFText_GetRect(page, index, left, top, right, bottom)
-        yield left.value, bottom.value, right.value, top.value
+    yield from map(page.get_rect, range(page.count_rects(start, end - start + 1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
 from rag_splitters.extras import needs
@@ -31,15 +32,10 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     with open_archive(data, name, "PPTX"):
         presentation = pptx.Presentation(io.BytesIO(data))
         slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
-    rows: list[Row] = []
-    parts: list[str] = []
-    length = 0
-    for number, slide in enumerate(slides, 1):
-        if slide:
-            rows.append((length, number, number))
-            parts.append(slide)
-            length += len(slide) + 2
-    return "\n\n".join(parts), rows
+    filled = {number: slide for number, slide in enumerate(slides, 1) if slide}
+    starts = accumulate((len(slide) + 2 for slide in filled.values()), initial=0)
+    rows: list[Row] = [(start, n, n) for start, n in zip(starts, filled, strict=False)]
+    return "\n\n".join(filled.values()), rows
 
 
 def _slide_blocks(number: int, slide: Any) -> Iterator[tuple[str, bool]]:

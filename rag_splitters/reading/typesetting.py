@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from rag_splitters.text.excerpt import Excerpt, Replacement
 from rag_splitters.text.lines import roman_value
 
 _EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
@@ -22,14 +22,6 @@ _REST = re.compile(r"([^\W_]{1,60})\S{0,60}(?!\S)[ \t]*")
 _WORD = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _LONGEST_WORD = 60
 _CONJUNCTIONS = frozenset("and bis et or oder ou to und y".split())
-
-
-class Edit(NamedTuple):
-    """A part of a text, and what replaces it."""
-
-    start: int
-    end: int
-    content: str
 
 
 _Key = tuple[str, tuple[bool, int] | None]
@@ -125,19 +117,19 @@ def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> tupl
     return first, last
 
 
-def hyphen_edits(text: str) -> list[Edit]:
-    """Return the edits that join words that are divided at the end of a line or page.
+def without_hyphens(text: str) -> Excerpt:
+    """Join words that are divided at the end of a line or page.
 
     The second part moves up to the first. Other words of the text decide whether the hyphen belongs
     to the word, as in "well-known"; if they do not, it is dropped.
 
     >>> text = "A well-known word may be di-\\nvided. This is well-\\nknown, too."
-    >>> with_edits(text, hyphen_edits(text))
+    >>> without_hyphens(text).text
     'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
     """
     whole = _HYPHEN.sub("0", text.casefold())  # any letter, so that no part counts as a word
     words = Counter(word.replace("\u2010", "-") for word in _WORD.findall(whole))
-    edits: list[Edit] = []
+    replacements: list[Replacement] = []
     previous_end = 0
     for match in _HYPHEN.finditer(text):
         rest = _REST.match(text, match.end())
@@ -149,49 +141,11 @@ def hyphen_edits(text: str) -> list[Edit]:
         is_whole_line = text[rest.end() : rest.end() + 1] in ("", "\n", "\f")
         line_break = "" if is_whole_line and match[2] == "\n" else match[2]
         line_break = " " if line_break == DIVISION else line_break
-        edits.append(Edit(match.start(), rest.end(), f"{hyphen}{rest[0].rstrip()}{line_break}"))
+        word_end = rest.start() + len(rest[0].rstrip())
+        replacements.append((match.start(), match.end(), hyphen))
+        replacements.append((word_end, rest.end(), line_break))
         previous_end = rest.end()
-    return edits
-
-
-def with_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Apply edits, which are in order and do not overlap, to a text."""
-    ends = [0, *(edit.end for edit in edits)]
-    parts = [text[end : edit.start] + edit.content for end, edit in zip(ends, edits, strict=False)]
-    return "".join([*parts, text[ends[-1] :]])
-
-
-def moved(positions: Iterable[int], edits: Sequence[Edit]) -> Iterator[int]:
-    """Yield the new positions of sorted positions in a text after some edits.
-
-    A position inside an edit moves to its end.
-    """
-    index = offset = 0
-    for position in positions:
-        while index < len(edits) and edits[index].start < position:
-            edit = edits[index]
-            offset += len(edit.content) - (edit.end - edit.start)
-            index += 1
-        yield max(position, edits[index - 1].end if index else 0) + offset
-
-
-def unmoved(position: int, edits: Sequence[Edit]) -> int:
-    """Return where a position after some edits was before them.
-
-    Inside an edit, positions count from its end, where the second part of the joined word was.
-
-    >>> unmoved(1, [Edit(0, 4, "ab")])
-    3
-    """
-    offset = 0
-    for edit in edits:
-        end = edit.start + offset + len(edit.content)
-        if position <= edit.start + offset:
-            break
-        if position < end:
-            return max(edit.start, edit.end - (end - position))
-        offset += len(edit.content) - (edit.end - edit.start)
-    return position - offset
+    return Excerpt.of(text, 0, len(text), replacements)
 
 
 def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:

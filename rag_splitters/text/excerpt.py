@@ -79,10 +79,24 @@ class Excerpt:
             high = max(high, *self.ends[first:last])
         return low, high
 
+    def offset(self, place: int) -> int:
+        """Return the offset of a position in the source, if the segments are in its order.
+
+        >>> excerpt = Excerpt.of("a &lt; b", 0, 8, [(2, 6, "<")])
+        >>> [excerpt.offset(place) for place in (2, 3, 6, 8)]
+        [2, 3, 3, 5]
+        """
+        index = max(bisect_right(self.starts, place) - 1, 0)
+        if self._is_copied(index):
+            return self.offsets[index] + min(place, self.ends[index]) - self.starts[index]
+        return self.offsets[index] if place == self.starts[index] else self._stop(index)
+
     def _is_copied(self, index: int) -> bool:
         """Whether a segment is as long as its part of the source, and so a copy of it."""
-        stop = len(self.text) if index + 1 == len(self.offsets) else self.offsets[index + 1]
-        return self.ends[index] - self.starts[index] == stop - self.offsets[index]
+        return self.ends[index] - self.starts[index] == self._stop(index) - self.offsets[index]
+
+    def _stop(self, index: int) -> int:
+        return len(self.text) if index + 1 == len(self.offsets) else self.offsets[index + 1]
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
         """Convert spans of this text to spans of the source, with their own text if it differs."""

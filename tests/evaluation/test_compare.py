@@ -29,7 +29,7 @@ from rag_splitters import (
 )
 from rag_splitters.evaluation import Question, Report, candidates, compare, read_benchmark, verdict
 from rag_splitters.evaluation.measure.metrics import overlap, total, union
-from rag_splitters.evaluation.measure.uncertainty import estimate, estimates
+from rag_splitters.evaluation.measure.uncertainty import estimates
 from rag_splitters.models import HashingEmbeddings, ModelError
 from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.minilm import minilm
@@ -280,12 +280,10 @@ def rigged(sizes: dict[str, int] | None = None, **means: float) -> Report:
     report = made(
         {name: FixedSizeChunker(chunk_size=(sizes or {}).get(name, 100)) for name in means}
     )
-    column = report.settings.columns.index("recall@100")
     noise = np.random.default_rng(0).random(len(report.questions))
     noise -= noise.mean()
     for strategy in report.strategies:
-        assert strategy.measurements is not None
-        strategy.measurements[:, column] = means[strategy.name] + 0.1 * noise
+        strategy.measurements["recall@100"][:] = means[strategy.name] + 0.1 * noise
         noise = np.roll(noise, 1)
     return report
 
@@ -324,8 +322,8 @@ def test_verdict_names_a_strategy_that_needs_no_model(wrap: Callable[[Chunker], 
     }
     report = made(chunkers)
     for strategy in report.strategies:
-        assert strategy.measurements is not None
-        strategy.measurements[:] = 0.5
+        for values in strategy.measurements.values():
+            values[:] = 0.5
     assert len(report.strategy("semantic").chunks) < len(report.strategy("plain").chunks)
     assert str(verdict(report)) == (
         "No clear winner: both strategies are statistically tied. semantic and plain have the same "
@@ -373,7 +371,7 @@ def test_best_strategy_is_seldom_discarded_however_many_are_compared(count: int)
     for _ in range(trials):
         values = np.clip(0.6 + 0.2 * rng.standard_normal((count, questions)), 0, 1)
         discarded += any(lead.low > 0 for lead in estimates(values - values[0]))
-        naive += any(estimate(row - values[0]).low > 0 for row in values)
+        naive += any(estimates([row - values[0]])[0].low > 0 for row in values)
     assert discarded / trials < 0.07
     assert count == 2 or naive / trials > 0.08, "what one gets without the adjustment"
 
@@ -383,7 +381,7 @@ def test_intervals_of_few_questions_are_wide_enough(questions: int) -> None:
     """A mean of 0 must be in 95% of the intervals. Without Student's correction, 3 miss 20%."""
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((400, questions))
-    misses = sum(not (own := estimate(row)).low <= 0 <= own.high for row in samples)
+    misses = sum(not (own := estimates([row])[0]).low <= 0 <= own.high for row in samples)
     assert misses / 400 < 0.09
 
 

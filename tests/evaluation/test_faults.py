@@ -16,7 +16,12 @@ from rag_splitters import (
 )
 from rag_splitters.evaluation import compare
 from rag_splitters.evaluation.measure.chunks import LocatedChunk, locate_chunks
-from rag_splitters.evaluation.measure.faults import FAULTS, DocumentFaults, VisibleText, tiny
+from rag_splitters.evaluation.measure.faults import (
+    FAULTS,
+    DocumentFaults,
+    VisibleText,
+    count_faults,
+)
 from rag_splitters.testing import hostile_texts
 
 MARKDOWN = (
@@ -137,8 +142,9 @@ def test_chunks_without_positions_have_the_faults_of_their_text() -> None:
 
 
 def test_tiny_chunks_are_smaller_than_a_tenth_of_the_largest() -> None:
-    assert tiny([]) == []
-    assert tiny([0, 9, 10, 100]) == [True, True, False, False]
+    sizes: list[tuple[int, ...]] = [(), (0, 100), (9, 100), (10, 100), (100,), (0, 9, 10, 100)]
+    counts = [count_faults({}, [], each)["tiny"] for each in sizes]
+    assert counts == [0, 1, 1, 0, 0, 2]
 
 
 @given(hostile_texts())

@@ -19,7 +19,7 @@ from rag_splitters.evaluation.measure.metrics import (
     total,
     union,
 )
-from rag_splitters.evaluation.measure.uncertainty import estimate
+from rag_splitters.evaluation.measure.uncertainty import estimates
 
 intervals = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda pair: (pair[0], sum(pair))),
@@ -105,7 +105,7 @@ def test_recall_at_budgets_agrees_with_taking_characters_in_turn(
 
 def test_estimate_has_the_width_that_the_central_limit_says() -> None:
     values = np.random.default_rng(0).random(400)
-    result = estimate(values)
+    (result,) = estimates([values])
     half = 1.96 * values.std() / 20
     assert result.mean == values.mean()
     assert result.high - result.mean == pytest.approx(half, rel=0.1)
@@ -114,5 +114,5 @@ def test_estimate_has_the_width_that_the_central_limit_says() -> None:
 
 def test_estimate_of_a_paired_difference_is_narrower_than_that_of_its_parts() -> None:
     first = np.random.default_rng(0).random(200)
-    result = estimate(first + 0.01 - first)
+    (result,) = estimates([first + 0.01 - first])
     assert result.low == pytest.approx(0.01) == result.high

@@ -23,6 +23,7 @@ from rag_splitters.langchain import (
     SentenceTextSplitter,
     TitledTextSplitter,
 )
+from rag_splitters.reading import line_range
 
 TEXT = "# Tea\n\nTea is old. Tea is hot.\n\n# Milk\n\nMilk is white. Tea is hot."
 DOCUMENTS = [Document(page_content=TEXT, metadata={"source": "a.md"}, id="a")]
@@ -300,3 +301,9 @@ def test_subclass_that_is_also_the_class_of_langchain_cuts_as_ours() -> None:
     splitter = Both(chunk_size=12, chunk_overlap=0)
     assert isinstance(splitter, RecursiveCharacterTextSplitter)
     assert splitter.split_text("Tea is hot. So it is.") == ["Tea is hot.", "So it is."]
+
+
+def test_own_pieces_know_their_lines() -> None:
+    document = Document(TEXT, metadata=line_range(TEXT))
+    pieces = OwnPieces().split_documents([document])
+    assert [piece.metadata["line_start"] for piece in pieces] == [1, 3, 5, 7]

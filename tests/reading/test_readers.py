@@ -24,7 +24,7 @@ from rag_splitters.langchain import (
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
 from rag_splitters.parent_child.options import Retrieve
 from rag_splitters.reading.files import read_sources, read_text
-from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, with_edits
+from rag_splitters.reading.typesetting import inner_lines, without_hyphens
 from tests.support.cases import CASES, no_propositions
 from tests.support.logs import own_messages
 from tests.support.pdfs import make_pdf
@@ -259,7 +259,15 @@ def test_typesetting_takes_nothing_else(pages: list[str]) -> None:
     lines = [page.split("\n") for page in pages]
     ranges = zip(lines, inner_lines(lines), strict=True)
     text = "\f".join("\n".join(own[first:last]) for own, (first, last) in ranges)
-    joined = with_edits(text, hyphen_edits(text))
+    joined = without_hyphens(text).text
     assert joined.count("\f") == text.count("\f")
     drop = str.maketrans("", "", "-\u00ad \n\f")
     assert joined.translate(drop) == text.translate(drop)
+
+
+def test_a_joined_word_stands_where_its_parts_do() -> None:
+    text = "They wait for look- \n\fing glass, and glass."
+    joined = without_hyphens(text)
+    start = joined.text.index("looking")
+    low, high = joined.bounds(start, start + len("looking"))
+    assert text[low:high] == "look- \n\fing"

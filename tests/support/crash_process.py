@@ -137,7 +137,7 @@ def _look(job: dict[str, Any]) -> None:
 def main() -> None:
     """Do the jobs, one after the other."""
     for module in (indexing, consistency):
-        module._GROUP_DOCUMENTS = 2  # an operation of several groups of documents
+        module.DOCUMENTS_AT_ONCE = 2  # an operation of several groups of documents
     do_jobs(lambda job: {"do": _do, "look": _look}[job["job"]](job))
 
 

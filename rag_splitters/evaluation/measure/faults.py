@@ -195,16 +195,6 @@ class DocumentFaults:
         return any(tags) or not self._script_words.isdisjoint(text.split())
 
 
-def tiny(sizes: Sequence[int]) -> list[bool]:
-    """Return, for each chunk, whether it is smaller than a tenth of the largest one.
-
-    >>> tiny([100, 8, 50, 60])
-    [False, True, False, False]
-    """
-    largest = max(sizes, default=0)
-    return [10 * size < largest for size in sizes]
-
-
 def count_faults(
     documents: Mapping[str, DocumentFaults], chunks: Sequence[LocatedChunk], sizes: Sequence[int]
 ) -> dict[str, int]:
@@ -223,7 +213,8 @@ def count_faults(
     for name, own_chunks in groups.items():
         for fault, flags in documents[name].flags(own_chunks).items():
             counts[fault] += sum(flags)
-    return counts | {"tiny": sum(tiny(sizes))}
+    largest = max(sizes, default=0)
+    return counts | {"tiny": sum(10 * size < largest for size in sizes)}
 
 
 def _words(text: str) -> str:

@@ -169,8 +169,8 @@ def measure(
     k: int,
     budgets: Sequence[int],
     positions: Iterable[Range] | None = None,
-) -> list[float]:
-    """Return the values of `METRICS`, in order, and then recall at each budget.
+) -> dict[str, float]:
+    """Return the values of `METRICS`, and recall at each budget, such as `recall@500`.
 
     Parameters:
         ranking: chunks with their sizes in units, the best first.
@@ -188,7 +188,9 @@ def measure(
     omega = math.nan if positions is None else precision_omega(references, positions)
     hits = ((_part(chunk, question), size) for chunk, size in chain(top, ranked))
     curve = recall_at_budgets(references, hits, budgets)
-    return [recall, precision, omega, iou, float(sum(size for _, size in top)), *curve]
+    values = (recall, precision, omega, iou, float(sum(size for _, size in top)), *curve)
+    names = (*METRICS, *(f"recall@{budget}" for budget in budgets))
+    return dict(zip(names, values, strict=True))
 
 
 def _part(chunk: LocatedChunk, question: Question) -> Range | None:

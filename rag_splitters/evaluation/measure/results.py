@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -57,17 +56,7 @@ class Settings:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of all metrics; `recall@500` is recall at a budget of 500 units."""
-        return self.columns_at(self.budgets)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a strategy's measurements: the metrics, and recall along the curve."""
-        return self.columns_at(self.curve_budgets)
-
-    @staticmethod
-    def columns_at(budgets: Iterable[int]) -> tuple[str, ...]:
-        """The metrics at a fixed number of chunks, and recall at these budgets."""
-        return (*METRICS, *(f"recall@{budget}" for budget in budgets))
+        return (*METRICS, *(f"recall@{budget}" for budget in self.budgets))
 
     @property
     def deciding_metric(self) -> str:
@@ -96,8 +85,8 @@ class Strategy:
         faults: how many chunks have each of the faults in `FAULTS`; None for a retriever.
         is_asked_per_budget: whether a retriever is asked once for each budget, with `max_tokens`.
             The metrics at a fixed number of chunks are then those of the largest budget.
-        measurements: a row for each question, with the settings' `columns`; None without questions.
-            Not a number at budgets for which the retriever was not asked.
+        measurements: a value for each question by the names of the metrics, and of recall along the
+            curve at the budgets for which it was measured; none without questions.
     """
 
     name: str
@@ -106,7 +95,7 @@ class Strategy:
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     faults: Mapping[str, int] | None = None
     is_asked_per_budget: bool = False
-    measurements: NDArray[np.float64] | None = None
+    measurements: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def unlocated(self) -> float:
@@ -138,13 +127,13 @@ class Results:
     def values(self, name: str, metric: str) -> NDArray[np.float64]:
         """Return a strategy's metric for each question; not a number where it is not defined."""
         measurements = self.strategy(name).measurements
-        if measurements is None:
+        if not measurements:
             raise InputError("there are no metrics: the comparison had no questions")
         if metric not in self.settings.metrics:
             raise InputError(
                 f"unknown metric {metric!r}: choose one of {', '.join(self.settings.metrics)}"
             )
-        return measurements[:, self.settings.columns.index(metric)]
+        return measurements[metric]
 
     def metric(self, name: str, metric: str) -> float:
         """Return a strategy's mean over all questions."""
@@ -169,11 +158,8 @@ class Results:
     def curve(self, name: str) -> list[tuple[int, float]]:
         """Mean recall at each of the settings' `curve_budgets` that was measured."""
         measurements = self.strategy(name).measurements
-        if measurements is None:
-            return []
-        means = measurements[:, len(METRICS) :].mean(axis=0).tolist()
-        curve = zip(self.settings.curve_budgets, means, strict=True)
-        return [(budget, recall) for budget, recall in curve if not math.isnan(recall)]
+        curve = ((each, measurements.get(f"recall@{each}")) for each in self.settings.curve_budgets)
+        return [(budget, float(recall.mean())) for budget, recall in curve if recall is not None]
 
     @cached_property
     def _gaps(self) -> dict[str, dict[str, Estimate]]:

@@ -66,6 +66,9 @@ def estimates(values: ArrayLike) -> list[Estimate]:
     Parameters:
         values: one row for each mean, one column for each question.
 
+    >>> (accuracy,) = estimates([[0.0, 1.0] * 50])
+    >>> accuracy.mean, 0.38 < accuracy.low < 0.42, 0.58 < accuracy.high < 0.62
+    (0.5, True, True)
     >>> values = np.array([[0.0] * 30, [1.0, 0.0] * 15, [1.0] * 30])
     >>> [round(each.low, 2) > 0 for each in estimates(values - values[0])]
     [False, True, True]
@@ -86,16 +89,6 @@ def estimates(values: ArrayLike) -> list[Estimate]:
     ]
 
 
-def estimate(values: ArrayLike) -> Estimate:
-    """Return the mean of one row of values with its interval: see `estimates`.
-
-    >>> accuracy = estimate([0.0, 1.0] * 50)
-    >>> accuracy.mean, 0.38 < accuracy.low < 0.42, 0.58 < accuracy.high < 0.62
-    (0.5, True, True)
-    """
-    return estimates(np.asarray(values, dtype=np.float64)[None])[0]
-
-
 def mean_score(scores: Sequence[float]) -> Estimate | None:
     """Return the mean of scores from 0 to 1 with its interval; None if there are no scores.
 
@@ -108,7 +101,7 @@ def mean_score(scores: Sequence[float]) -> Estimate | None:
     """
     if not scores:
         return None
-    mean, low, high = estimate(scores)
+    ((mean, low, high),) = estimates([scores])
     if low == high:
         low, high = mean - 3 / len(scores), mean + 3 / len(scores)
     return Estimate(mean, max(0.0, low), min(1.0, high))

@@ -169,8 +169,8 @@ def _search(
     questions: Sequence[Question],
     model: CachedEmbeddings | None,
     bar: _Bar,
-) -> NDArray[np.float64]:
-    """Return the metrics of one strategy: a row for each question."""
+) -> dict[str, NDArray[np.float64]]:
+    """Return the metrics of one strategy, by name: a value for each question."""
     chunks, sizes, name = strategy.chunks, strategy.sizes.tolist(), strategy.name
     positions: dict[str, list[Range]] = {each: [] for each in documents}
     passes: Iterable[tuple[Sequence[int], _Rankings]]
@@ -191,14 +191,15 @@ def _search(
         orders = rank(vectors, model.embed_questions([each.text for each in questions]))
         ranked = (((chunks[at], sizes[at]) for at in order) for order in orders)
         passes = [(settings.curve_budgets, ranked)]
-    table = np.full((len(questions), len(settings.columns)), np.nan)
+    measurements: dict[str, NDArray[np.float64]] = {}
     for budgets, rankings in passes:
-        columns = [settings.columns.index(each) for each in settings.columns_at(budgets)]
+        rows = []
         tracked = bar(questions, description=f"Searching: {name}")
-        for row, (question, ranking) in enumerate(zip(tracked, rankings, strict=True)):
+        for question, ranking in zip(tracked, rankings, strict=True):
             own = None if search else positions[question.document]
-            table[row, columns] = measure(question, ranking, settings.k, budgets, own)
-    return table
+            rows.append(measure(question, ranking, settings.k, budgets, own))
+        measurements |= {metric: np.array([row[metric] for row in rows]) for metric in rows[0]}
+    return measurements
 
 
 def _ask(

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from pydantic_core import to_jsonable_python
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -156,7 +157,8 @@ def json_text(results: Results) -> str:
         ],
         "strategies": [_strategy_json(results, strategy) for strategy in results.strategies],
     }
-    return json.dumps(_finite(whole), indent=1, allow_nan=False) + "\n"
+    finite = to_jsonable_python(whole, inf_nan_mode="null")
+    return json.dumps(finite, indent=1, allow_nan=False) + "\n"
 
 
 def _strategy_json(results: Results, strategy: Strategy) -> dict[str, Any]:
@@ -182,15 +184,6 @@ def _strategy_json(results: Results, strategy: Strategy) -> dict[str, Any]:
         "curve": results.curve(strategy.name),
         "values": {name: results.values(strategy.name, name).tolist() for name in metrics},
     }
-
-
-def _finite(value: Any) -> Any:
-    """Return the same for JSON, with null for what is not a finite number."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_finite, value))
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _configuration(value: Any) -> Any:

@@ -78,8 +78,7 @@ def _choose(results: Results) -> Verdict:
             f"than that of {others[0]}."
         )
         return Verdict(f"Clear winner: {best}.", reasons, best)
-    cheaper = _cheaper(results, best, rivals)
-    saving = f" {cheaper} is cheaper: {_saving(results, cheaper, best)}." if cheaper else ""
+    cheaper, saving = _find_cheaper(results, best, rivals)
     if len(rivals) == 1 and gaps[rivals[0]] == (0, 0, 0):
         reasons = f"{best} and {rivals[0]} have the same result on every question.{saving}"
     else:
@@ -100,23 +99,21 @@ def _tie(tied: int, count: int) -> str:
     return f"No clear winner: {strategies} are statistically tied."
 
 
-def _cheaper(results: Results, best: str, rivals: tuple[str, ...]) -> str | None:
-    """Return the cheapest strategy if it is cheaper than the best; no retriever's cost is known."""
+def _find_cheaper(results: Results, best: str, rivals: tuple[str, ...]) -> tuple[str | None, str]:
+    """Return the cheapest strategy if it is cheaper than the best, and a sentence that says why.
+
+    No retriever's cost is known.
+    """
     strategies = {name: results.strategy(name) for name in (best, *rivals)}
     costs = {name: _cost(each) for name, each in strategies.items() if each.chunks}
-    if best not in costs:
-        return None
-    cheapest = min(costs, key=lambda name: costs[name])
-    return cheapest if costs[cheapest] < costs[best] else None
-
-
-def _saving(results: Results, cheaper: str, best: str) -> str:
-    (models, chunks), (more_models, more_chunks) = (
-        _cost(results.strategy(name)) for name in (cheaper, best)
-    )
+    cheapest = min(costs, key=lambda name: costs[name], default=best)
+    if best not in costs or costs[cheapest] >= costs[best]:
+        return None, ""
+    (models, chunks), (more_models, more_chunks) = costs[cheapest], costs[best]
+    saving = "it needs no chat model" if models else "it needs no model to cut"
     if models == more_models:
-        return f"it has {chunks:,} chunks, against {more_chunks:,}"
-    return "it needs no chat model" if models else "it needs no model to cut"
+        saving = f"it has {chunks:,} chunks, against {more_chunks:,}"
+    return cheapest, f" {cheapest} is cheaper: {saving}."
 
 
 def _cost(strategy: Strategy) -> tuple[int, int]:
