@@ -47,6 +47,7 @@ _FORMULA = re.compile(
 _NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
+_PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
@@ -208,7 +209,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
             return start, "lead"
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
-        if is_outer and not is_bullet(line):
+        if is_outer:
             return start, "outer"
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
@@ -225,20 +226,21 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     """Return the start of the sentence that ends with a colon, inside its paragraph.
 
-    A formula ends a paragraph, too. A short one stays whole if there is enough text before it.
-    Below a field with a value, as in a head or in YAML, it is the line.
+    A formula and a fence end a paragraph, too. A short one stays whole if there is enough text
+    before it. Below a field with a value, as in a head or in YAML, it is the line, and so it is
+    below a line with a larger indentation, as in code, if nothing precedes the paragraph.
     """
     above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
     if _FIELD.match(text, above, start) and _FIELD.match(text, start, end):
         return start
-    blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
-    blank = max(blank, text.rfind("\\end{", low, start), text.rfind("\\]", low, start))
+    blank = max(text.rfind(end, low, start) for end in _PARAGRAPH_ENDS)
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
     is_short = end - paragraph <= _SHORT_PARAGRAPH <= paragraph - low
     if sentence >= 0 and not is_short:
         return sentence
-    return paragraph if end - paragraph <= _REACH else start
+    is_code = paragraph <= low < above and _indent(text[above:start]) > _indent(text[start:end])
+    return start if is_code or end - paragraph > _REACH else paragraph
 
 
 def _goes_on_in_formula(text: str, start: int, end: int, cut: int) -> bool:

@@ -88,6 +88,7 @@ LEADS = {
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
+    "item that goes on": "- vinegar of apples, from the\n|  shop next door",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
 
@@ -136,6 +137,18 @@ def test_end_is_no_lead(marked: str) -> None:
 def test_lead_is_the_last_field_of_a_head() -> None:
     head = "PEP: 568\nTitle: Tea\nStatus: Draft\n"
     assert lead_start(f"{head}Pots:\n- blue", 0, len(head) + 6) == len(head)
+
+
+def test_lead_in_of_code_is_the_line_that_is_less_indented() -> None:
+    code = "if hot:\n    pour(tea)\n"
+    assert lead_start(f"{code}else:\n    boil(water)", 0, len(code) + 10) == len(code)
+
+
+def test_fence_ends_the_paragraph_before_a_lead_in() -> None:
+    text = f"{BEFORE}```\nboil(water)\n\npour(tea)\n```\nIt is hot. You need:\n"
+    assert lead_start(f"{text}- a cup", 0, len(text)) == text.index("You")
+    text = text.replace("It is hot. ", "")
+    assert lead_start(f"{text}- a cup", 0, len(text)) == text.index("You")
 
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n", "\n%\n", "\n  %\n  "])
