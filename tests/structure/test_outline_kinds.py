@@ -165,8 +165,8 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ("text", f"It is hot:\n\n\tTEA\t*pour __P({'x' * 24}); ~\n\nx\n", []),
     (
         "text",
-        "Tea\n***\n\n1. Hot\n======\n\na\n\n1.1. Pot\n--------\n\nb\n\nLids\n~~~~\n\nc\n",
-        ["# Tea", "## 1. Hot", "### 1.1. Pot", "#### Lids"],
+        "Teas\n*****\n\n1. Hot\n======\n\na\n\n1.1. Pot\n--------\n\nb\n\nLids\n~~~~\n\nc\n",
+        ["# Teas", "## 1. Hot", "### 1.1. Pot", "#### Lids"],
     ),
     ("text", "Tea\n---\n\na\n\nLid\n===\n\nb\n", ["## Tea", "# Lid"]),
     (
