@@ -447,12 +447,13 @@ _LOG_LINE = re.compile(
 
 
 def _is_log(text: str) -> bool:
-    """Whether at least half of the lines begin with a time or a log level."""
+    """Whether at least half of the lines begin with a time or a log level, without a header."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     if not any(map(_is_log_line, lines[:10])):
         return False
     times = sum(map(_is_log_line, lines))
-    return times > 2 and 2 * times >= len(lines)
+    is_log = times > 2 and 2 * times >= len(lines)
+    return is_log and (_is_log_line(lines[0]) or not is_separated(text, ","))
 
 
 def _is_log_line(line: str) -> bool:

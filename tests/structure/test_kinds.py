@@ -112,6 +112,8 @@ def test_short_code_is_detected(kind: str) -> None:
         ("Name: Ada\nPhone: 1\n\nText.", "text"),
         ("10:31:02 a\n10:31:04 b\n10:31:09 c\n", "log"),
         ("Dec  1 10:31:02 host sshd[1]: a\n" * 3, "log"),
+        ("2024-05-01 10:31:02,123 INFO a\n" * 3, "log"),
+        ("time,hot\n" + "2024-05-01 10:31:02,3\n" * 3, "csv"),
         ("2024-05-01 Ann\n\n\t* file.c: Fix.\n\n2024-04-30 Ben\n", "text"),
         ("a,b,c\n1,2,3\n4,5,6\n", "csv"),
         ('a,b\n1,"x, y"\n2,"z\nw"\n', "csv"),
