@@ -332,6 +332,7 @@ _RST_HINTS = _Patterns(
     (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
+_ADOC_MARKS = Marks(("\n[verse]\n", "\n[source,", "\n+\n----"))
 _LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
@@ -403,7 +404,9 @@ def _is_rst(text: str) -> bool:
 
 
 def _is_asciidoc(text: str) -> bool:
-    """Whether it has several headings that no sign ends, or begins with one."""
+    """Whether it has marks of blocks, several headings that no sign ends, or begins with one."""
+    if _ADOC_MARKS.any_in(text) and not _has_fence(text):
+        return True
     lines = ADOC_LINE.finditer(text) if _begins_line(text, "=") else ()
     headings = [line for line in lines if line[0][0] == "=" and line[0].rstrip()[-1] != "="]
     return len(headings) > 1 or (bool(headings) and text.lstrip().startswith("= "))
