@@ -44,7 +44,7 @@ _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
-_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
+_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%", "#")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
@@ -54,6 +54,7 @@ _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _STOP_CHARACTERS = frozenset(_STOPS)
 _SENTENCE_ENDS = _STOP_CHARACTERS - {","}
+_BRACKETS = ")]>"
 _ANSWERS = (
     *("A:", "**A:", "**A.", "Answer", "ANSWER", "**Answer", "**ANSWER", "<details"),
     *("Antwort:", "**Antwort", "Réponse", "**Réponse", "Respuesta:", "答：", "答:"),
@@ -163,7 +164,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "lead"
     start = text.rfind("\n", low, end) + 1 or low
     leads_in = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
-    leads_in = leads_in or _goes_on_in_formula(text, start, end, cut)
+    leads_in = leads_in or _goes_on(text, start, end, cut)
     tags = None
     if is_tag:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
@@ -224,14 +225,15 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
-    """Return the start of the sentence that ends with a colon, inside its paragraph.
+    """Return the start of the sentence that leads to what follows it, inside its paragraph.
 
     A formula and a fence end a paragraph, too. A short one stays whole if there is enough text
     before it. Below a field with a value, as in a head or in YAML, it is the line, and so it is
     below a line with a larger indentation, as in code, if nothing precedes the paragraph.
     """
     above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
-    if _FIELD.match(text, above, start) and _FIELD.match(text, start, end):
+    is_field = text[end - 1] == ":" and _FIELD.match(text, start, end)
+    if is_field and _FIELD.match(text, above, start):
         return start
     blank = max(text.rfind(end, low, start) for end in _PARAGRAPH_ENDS)
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
@@ -243,13 +245,21 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     return start if is_code or end - paragraph > _REACH else paragraph
 
 
-def _goes_on_in_formula(text: str, start: int, end: int, cut: int) -> bool:
-    """Whether the sentence in the line from `start` to `end` goes on in a formula at `cut`."""
-    formula = VISIBLE.search(text, cut)
-    if formula is None or formula[0] not in "\\$%.`" or text[end - 1] in _SENTENCE_ENDS:
+def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
+    """Whether the sentence in the line from `start` to `end` goes on in what follows it.
+
+    That is a formula or, behind a blank line, text with a larger indentation, such as code or the
+    changes under the name of a version.
+    """
+    following = VISIBLE.search(text, cut)
+    if following is None or text[end - 1] in _SENTENCE_ENDS:
         return False
-    is_sentence = not text[start:end].lstrip().startswith(_NO_SENTENCES)
-    return is_sentence and _FORMULA.match(text, formula.start()) is not None
+    place, line = following.start(), text[start:end]
+    if line.lstrip().startswith(_NO_SENTENCES) or line.rstrip(_BRACKETS)[-1:] in _SENTENCE_ENDS:
+        return False
+    if text[place - 1] in " \t" and text.count("\n", end, place) > 1 and following[0] != "<":
+        return _indent(_line_at(text, place)) > _indent(text[line_start(text, start) : end])
+    return following[0] in "\\$%.`" and _FORMULA.match(text, place) is not None
 
 
 def _comment_start(text: str, low: int, start: int, end: int) -> int:

@@ -88,6 +88,8 @@ LEADS = {
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
+    "sentence before code": "With it, you can run\n\n|    boil water\n\nat noon.",
+    "version before its changes": "kettle (1.2-1) unstable; urgency=low\n\n|  * Boil water.",
     "item that goes on": "- vinegar of apples, from the\n|  shop next door",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
@@ -107,6 +109,8 @@ ENDS = {
     "sentence that a picture interrupts": (
         "It was late when we came to the harbour and heard\nthe bells,\n\n|which rang for us."
     ),
+    "parenthesis": "(The kettle is full.)\n\n|   The water boils.",
+    "end of a condition of C": "#endif  /* KETTLE */\n\n|    boil(water);",
     "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
