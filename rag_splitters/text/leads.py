@@ -36,7 +36,6 @@ _TITLE_WORDS = 12
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
-_COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
@@ -207,8 +206,6 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         following = _line_at(text, cut)
         if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
             return start, "lead"
-        if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
-            return start, "lead"
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
         if is_outer:
             return start, "outer"
@@ -350,12 +347,6 @@ def _is_greeting(text: str, low: int, start: int, line: str) -> bool:
     """Whether a line that ends with a comma is a greeting, such as "Hello everybody,"."""
     is_short = len(line) <= _LONGEST_GREETING and line[0].isupper()
     return is_short and _begins_paragraph(text, low, start)
-
-
-def _are_column_heads(line: str, following: str) -> bool:
-    """Whether it is the first line of a table in plain text, with words in columns."""
-    is_head = _COLUMN.search(line) is not None and not any(map(str.isdigit, line))
-    return is_head and _COLUMN.search(following) is not None
 
 
 def _begins_paragraph(text: str, low: int, start: int) -> bool:

@@ -70,7 +70,6 @@ LEADS = {
     "lead-in of HTML": "<p>You need:</p>\n|<ul><li>vinegar</li></ul>",
     "greeting": "Hello everybody,\n\n|since the upgrade our server needs four minutes.",
     "end of a letter": "Best regards,\n\n|Jonas Petersen",
-    "heads of columns": "Ship      Port       Tons\n|Aurora    Bergen     4200",
     "caption of a table": "Table 4 Ships in port\n|Aurora 4200 Bergen",
     "comment and a blank line": "--\n-- Name: kettle; Type: TABLE\n--\n\n|CREATE TABLE kettle (",
     "block comment and a blank line": "/* Boils. */\n\n|void boil() {",
