@@ -1,7 +1,7 @@
 """Lines that belong to what follows them: headings, lead-ins, labels, comments, table headers.
 
-A sentence that goes on in a formula belongs to it, and the ends of blocks at the beginning of a
-chunk belong to what follows them, too.
+A sentence that goes on in a formula or in indented text belongs to it, and the ends of blocks at
+the beginning of a chunk belong to what follows them, too.
 
 A chunk does not end with such a line if there is another place to cut. Only a line and its
 neighbours decide what the line is, so the rest of the text need not be read.
