@@ -332,6 +332,7 @@ _RST_HINTS = _Patterns(
     (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
+_ADOC_MARKS = Marks(("\n[verse]\n", "\n[source,", "\n+\n----"))
 _LATEX_PREAMBLE = Marks(("\\documentclass", "\\usepackage", "\\begin{document}"))
 _PAGE_NAME = re.compile(r"\s*NAME\n[ \t]+\S.* [-–—\u2010] ")
 
@@ -403,7 +404,9 @@ def _is_rst(text: str) -> bool:
 
 
 def _is_asciidoc(text: str) -> bool:
-    """Whether it has several headings that no sign ends, or begins with one."""
+    """Whether it has marks of blocks, several headings that no sign ends, or begins with one."""
+    if _ADOC_MARKS.any_in(text) and not _has_fence(text):
+        return True
     lines = ADOC_LINE.finditer(text) if _begins_line(text, "=") else ()
     headings = [line for line in lines if line[0][0] == "=" and line[0].rstrip()[-1] != "="]
     return len(headings) > 1 or (bool(headings) and text.lstrip().startswith("= "))
@@ -447,12 +450,13 @@ _LOG_LINE = re.compile(
 
 
 def _is_log(text: str) -> bool:
-    """Whether at least half of the lines begin with a time or a log level."""
+    """Whether at least half of the lines begin with a time or a log level, without a header."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     if not any(map(_is_log_line, lines[:10])):
         return False
     times = sum(map(_is_log_line, lines))
-    return times > 2 and 2 * times >= len(lines)
+    is_log = times > 2 and 2 * times >= len(lines)
+    return is_log and (_is_log_line(lines[0]) or not is_separated(text, ","))
 
 
 def _is_log_line(line: str) -> bool:

@@ -1,7 +1,7 @@
 """Lines that belong to what follows them: headings, lead-ins, labels, comments, table headers.
 
-A sentence that goes on in a formula belongs to it, and the ends of blocks at the beginning of a
-chunk belong to what follows them, too.
+A sentence that goes on in a formula or in indented text belongs to it, and the ends of blocks at
+the beginning of a chunk belong to what follows them, too.
 
 A chunk does not end with such a line if there is another place to cut. Only a line and its
 neighbours decide what the line is, so the rest of the text need not be read.
@@ -36,7 +36,6 @@ _TITLE_WORDS = 12
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
-_COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
@@ -44,15 +43,17 @@ _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
-_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%")
+_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%", "#")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
+_PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _STOP_CHARACTERS = frozenset(_STOPS)
 _SENTENCE_ENDS = _STOP_CHARACTERS - {","}
+_BRACKETS = ")]>"
 _ANSWERS = (
     *("A:", "**A:", "**A.", "Answer", "ANSWER", "**Answer", "**ANSWER", "<details"),
     *("Antwort:", "**Antwort", "Réponse", "**Réponse", "Respuesta:", "答：", "答:"),
@@ -162,7 +163,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "lead"
     start = text.rfind("\n", low, end) + 1 or low
     leads_in = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
-    leads_in = leads_in or _goes_on_in_formula(text, start, end, cut)
+    leads_in = leads_in or _goes_on(text, start, end, cut)
     tags = None
     if is_tag:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
@@ -205,10 +206,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         following = _line_at(text, cut)
         if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
             return start, "lead"
-        if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
-            return start, "lead"
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
-        if is_outer and not is_bullet(line):
+        if is_outer:
             return start, "outer"
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
@@ -223,31 +222,41 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
-    """Return the start of the sentence that ends with a colon, inside its paragraph.
+    """Return the start of the sentence that leads to what follows it, inside its paragraph.
 
-    A formula ends a paragraph, too. A short one stays whole if there is enough text before it.
-    Below a field with a value, as in a head or in YAML, it is the line.
+    A formula and a fence end a paragraph, too. A short one stays whole if there is enough text
+    before it. Below a field with a value, as in a head or in YAML, it is the line, and so it is
+    below a line with a larger indentation, as in code, if nothing precedes the paragraph.
     """
     above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
-    if _FIELD.match(text, above, start) and _FIELD.match(text, start, end):
+    is_field = text[end - 1] == ":" and _FIELD.match(text, start, end)
+    if is_field and _FIELD.match(text, above, start):
         return start
-    blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
-    blank = max(blank, text.rfind("\\end{", low, start), text.rfind("\\]", low, start))
+    blank = max(text.rfind(end, low, start) for end in _PARAGRAPH_ENDS)
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
     is_short = end - paragraph <= _SHORT_PARAGRAPH <= paragraph - low
     if sentence >= 0 and not is_short:
         return sentence
-    return paragraph if end - paragraph <= _REACH else start
+    is_code = paragraph <= low < above and _indent(text[above:start]) > _indent(text[start:end])
+    return start if is_code or end - paragraph > _REACH else paragraph
 
 
-def _goes_on_in_formula(text: str, start: int, end: int, cut: int) -> bool:
-    """Whether the sentence in the line from `start` to `end` goes on in a formula at `cut`."""
-    formula = VISIBLE.search(text, cut)
-    if formula is None or formula[0] not in "\\$%.`" or text[end - 1] in _SENTENCE_ENDS:
+def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
+    """Whether the sentence in the line from `start` to `end` goes on in what follows it.
+
+    That is a formula or, behind a blank line, text with a larger indentation, such as code or the
+    changes under the name of a version.
+    """
+    following = VISIBLE.search(text, cut)
+    if following is None or text[end - 1] in _SENTENCE_ENDS:
         return False
-    is_sentence = not text[start:end].lstrip().startswith(_NO_SENTENCES)
-    return is_sentence and _FORMULA.match(text, formula.start()) is not None
+    place, line = following.start(), text[start:end]
+    if line.lstrip().startswith(_NO_SENTENCES) or line.rstrip(_BRACKETS)[-1:] in _SENTENCE_ENDS:
+        return False
+    if text[place - 1] in " \t" and text.count("\n", end, place) > 1 and following[0] != "<":
+        return _indent(_line_at(text, place)) > _indent(text[line_start(text, start) : end])
+    return following[0] in "\\$%.`" and _FORMULA.match(text, place) is not None
 
 
 def _comment_start(text: str, low: int, start: int, end: int) -> int:
@@ -338,12 +347,6 @@ def _is_greeting(text: str, low: int, start: int, line: str) -> bool:
     """Whether a line that ends with a comma is a greeting, such as "Hello everybody,"."""
     is_short = len(line) <= _LONGEST_GREETING and line[0].isupper()
     return is_short and _begins_paragraph(text, low, start)
-
-
-def _are_column_heads(line: str, following: str) -> bool:
-    """Whether it is the first line of a table in plain text, with words in columns."""
-    is_head = _COLUMN.search(line) is not None and not any(map(str.isdigit, line))
-    return is_head and _COLUMN.search(following) is not None
 
 
 def _begins_paragraph(text: str, low: int, start: int) -> bool:

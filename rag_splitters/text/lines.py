@@ -114,13 +114,13 @@ _MARKED = re.compile(
     r"|<!--(?:(?!-->).)*-->"
     r"|\+"  # before the next paragraph of an item in AsciiDoc
     rf"|(?:{_OPEN_TAG})+(?:[^<>]{{0,80}}(?:</\w+>\s*)*</summary>\s*(?:{_OPEN_TAG})*)?)\Z)"
+    r"|(?P<underline>(?<![ \t]{4})(?P<sign>[=\-~^\"'`*+#.:_])(?P=sign){2,}[ \t]*\Z)"
     r"|(?P<label>(?:(?P<bold>\*\*|__)(?!\s).{1,100}(?P=bold):?"  # **Note**
     r"|:{3,}[ \t]*[\w{].*"  # :::note
     r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
     r"|\\(?:\[|(?:label|index\w*|begin)\b.{0,150})"  # LaTeX
     r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
-    r"|(?P<underline>(?<![ \t]{4})(?P<sign>[=\-~^\"'`*+#.:_])(?P=sign){2,}[ \t]*\Z)"
     r"|(?P<rule>(?=[^\n]*[|+])[|+:-][-+=| :\t]*-[-+=| :\t]*\Z)"
     r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--(?=[ \t]|\Z)|;;|%"
     r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"

@@ -70,7 +70,6 @@ LEADS = {
     "lead-in of HTML": "<p>You need:</p>\n|<ul><li>vinegar</li></ul>",
     "greeting": "Hello everybody,\n\n|since the upgrade our server needs four minutes.",
     "end of a letter": "Best regards,\n\n|Jonas Petersen",
-    "heads of columns": "Ship      Port       Tons\n|Aurora    Bergen     4200",
     "caption of a table": "Table 4 Ships in port\n|Aurora 4200 Bergen",
     "comment and a blank line": "--\n-- Name: kettle; Type: TABLE\n--\n\n|CREATE TABLE kettle (",
     "block comment and a blank line": "/* Boils. */\n\n|void boil() {",
@@ -88,6 +87,9 @@ LEADS = {
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
+    "sentence before code": "With it, you can run\n\n|    boil water\n\nat noon.",
+    "version before its changes": "kettle (1.2-1) unstable; urgency=low\n\n|  * Boil water.",
+    "item that goes on": "- vinegar of apples, from the\n|  shop next door",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
 
@@ -106,6 +108,8 @@ ENDS = {
     "sentence that a picture interrupts": (
         "It was late when we came to the harbour and heard\nthe bells,\n\n|which rang for us."
     ),
+    "parenthesis": "(The kettle is full.)\n\n|   The water boils.",
+    "end of a condition of C": "#endif  /* KETTLE */\n\n|    boil(water);",
     "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
@@ -136,6 +140,18 @@ def test_end_is_no_lead(marked: str) -> None:
 def test_lead_is_the_last_field_of_a_head() -> None:
     head = "PEP: 568\nTitle: Tea\nStatus: Draft\n"
     assert lead_start(f"{head}Pots:\n- blue", 0, len(head) + 6) == len(head)
+
+
+def test_lead_in_of_code_is_the_line_that_is_less_indented() -> None:
+    code = "if hot:\n    pour(tea)\n"
+    assert lead_start(f"{code}else:\n    boil(water)", 0, len(code) + 10) == len(code)
+
+
+def test_fence_ends_the_paragraph_before_a_lead_in() -> None:
+    text = f"{BEFORE}```\nboil(water)\n\npour(tea)\n```\nIt is hot. You need:\n"
+    assert lead_start(f"{text}- a cup", 0, len(text)) == text.index("You")
+    text = text.replace("It is hot. ", "")
+    assert lead_start(f"{text}- a cup", 0, len(text)) == text.index("You")
 
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n", "\n%\n", "\n  %\n  "])

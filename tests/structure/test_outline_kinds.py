@@ -162,6 +162,13 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         ["# Making paper", "## 1. Tools", "## 2. Work"],
     ),
     ("text", "Dear Ann,\n\nCome.\n\nTHE END\n\nx\n", ["## THE END"]),
+    ("text", f"It is hot:\n\n\tTEA\t*pour __P({'x' * 24}); ~\n\nx\n", []),
+    (
+        "text",
+        "Teas\n*****\n\n1. Hot\n======\n\na\n\n1.1. Pot\n--------\n\nb\n\nLids\n~~~~\n\nc\n",
+        ["# Teas", "## 1. Hot", "### 1.1. Pot", "#### Lids"],
+    ),
+    ("text", "Tea\n---\n\na\n\nLid\n===\n\nb\n", ["## Tea", "# Lid"]),
     (
         "text",
         " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n",

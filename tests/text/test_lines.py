@@ -202,6 +202,8 @@ def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
         ("```python", "label"),
         ("```", "fence"),
         ("-----", "underline"),
+        ("*****", "underline"),
+        ("_____", "underline"),
         ("| --- | --- |", "rule"),
         ("# noqa: E501", "heading"),
         ("// Tea", "comment"),

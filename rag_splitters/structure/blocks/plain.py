@@ -37,6 +37,7 @@ _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends wi
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
+_UNDERLINES = "*=-~_"  # each below those before it that were used before
 _HEADING_SIGNS = "=h第"  # begin headings without a blank line above, as digits do
 
 
@@ -164,6 +165,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     displays: list[int] = []  # where headings in capitals or in the middle of a line begin
     following = first = skip_space(text, 0)  # where the text after the last heading begins
     title: Block | None = None
+    signs: dict[str, int] = {}  # the levels of the underlines so far
     lines = [match.span(1) for match in _LINE.finditer(text)]
     after_blank = True
     for index, (begin, end) in enumerate(lines):
@@ -183,8 +185,10 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
         if start == first and not line.after.strip() and _may_be_title(content):
             title = _heading(text, start, end, 1, content)
         is_label = is_first and len(raw) <= _LONGEST and content[-1] not in ".,;:!?"
-        if is_first and (level := _underlined(line)):
+        if is_first and (sign := _underline(line)):
             end = lines[index + 1][1]
+            outer = (signs.get(each, each == "=") for each in _UNDERLINES.partition(sign)[0])
+            level = signs.setdefault(sign, max(outer, default=0) + 1)
             headings[start] = _heading(text, start, end, level, line.text)
         elif wiki := wiki_heading(line.text):
             headings[start] = _heading(text, start, line.end, *wiki)
@@ -243,13 +247,12 @@ def _line(text: str, lines: Sequence[tuple[int, int]], index: int, start: int) -
     return _Line(start, end, text[begin:end], text[start:end].rstrip(), not before, before, after)
 
 
-def _underlined(line: _Line) -> int:
-    """Return the level of a heading whose underline is the next line, or 0."""
+def _underline(line: _Line) -> str:
+    """Return the sign of the underline in the next line, or "" if it is none."""
     after = line.after.rstrip()
-    if after[:1] not in tuple("=-~*_") or len(after) > 3 * len(line.raw) + 20:
-        return 0
-    level = 1 if after[0] in "=*" else 2
-    return level if underlines(after, line.text) else 0
+    if after[:1] not in tuple(_UNDERLINES) or len(after) > 3 * len(line.raw) + 20:
+        return ""
+    return after[0] if underlines(after, line.text) else ""
 
 
 def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool, is_label: bool) -> int:
@@ -276,7 +279,8 @@ def _is_displayed(line: _Line) -> bool:
 
 def _is_centred(line: _Line) -> bool:
     """Whether it is centred on a page, with a blank line or another centred line below."""
-    indent = len(line.raw.expandtabs().rstrip()) - len(line.text)
+    raw = line.raw.expandtabs()
+    indent = len(raw) - len(raw.lstrip())
     after = line.after.expandtabs()
     is_above = not after.strip() or after.startswith(" " * 10) or after.isupper()
     return indent > 9 and is_above and indent + len(line.text) // 2 in _CENTRE
