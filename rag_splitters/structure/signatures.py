@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 
 from rag_splitters.structure.languages import language_record
@@ -46,13 +45,6 @@ _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that 
     r"(?:\s*\n[ \t]*\}(?=\s|\Z))?"
 )
 _DOCSTRING = re.compile(r"\s*[rRuU]?(\"{3}|'{3})")
-
-
-def signature_end(signatures: Sequence[Range], position: int) -> int:
-    """Return the end of the signature around a position, or -1."""
-    index = bisect_left(signatures, (position,))
-    around = (end for _, end in signatures[max(0, index - 4) : index] if end > position)
-    return next(around, -1)
 
 
 def find_signatures(text: str, language: str | None) -> Iterator[Range]:
