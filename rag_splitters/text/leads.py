@@ -35,7 +35,6 @@ _SHORT_PARAGRAPH = 320  # characters
 _TITLE_WORDS = 12
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
-_CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
@@ -152,7 +151,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "lead"
     last = text[end - 1]
     is_tag = last == ">"
-    if is_tag and _CLOSING_HEADING.match(text, max(low, end - 5), end):
+    if is_tag and text[max(low, end - 5) : end - 2].lower() == "</h":
         nearest = max(low, end - _REACH)
         opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
         heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])

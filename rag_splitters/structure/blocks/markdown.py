@@ -248,7 +248,6 @@ _MAX_TITLE = 500  # characters
 LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
 """Pattern of the text of a link, or the alternative text of an image, between its brackets."""
 _IMAGE = rf"!\[({LABEL})\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
-_IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
 _CODE = r"(?<!`)(?P<fence>`+)(?!`)(?P<code>.+?)(?<!`)(?P=fence)(?!`)"  # nothing in it is markup
 ESCAPE = r"\\([!-/:-@\[-`{-~])"
@@ -328,8 +327,8 @@ class _Leaves:
         elif token.type == "heading_open":
             kind, level = "heading", int(token.tag[1])
             title = _plain_title(_ANY_IMAGE.sub(" ", content)) or _plain_title(content)  # badges
-        elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
-            image = _ANY_IMAGE.search(content)
+        elif content[:1] in ("!", "[") and not _ANY_IMAGE.sub("", content).strip():
+            image = _ANY_IMAGE.match(content)
             kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, 0, ""
