@@ -373,11 +373,12 @@ MARKUP: dict[TextFormat, Callable[[str], Iterable[Block]]] = {
 }
 """The readers of the formats that are read by their lines; of nested parts the outermost counts."""
 
-BREAKS: dict[TextFormat, re.Pattern[str]] = {
-    "asciidoc": re.compile(r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$"),
-    "latex": re.compile(r"[ \t]*\\(?:item\b|begin\{|end\{)"),
-    "man": re.compile(r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b"),
+_BREAKS = {
+    "asciidoc": r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$",
+    "latex": r"[ \t]*\\(?:item\b|begin\{|end\{)",
+    "man": r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b",
 }
+BREAKS = {name: re.compile(pattern) for name, pattern in _BREAKS.items()}
 """Matches the lines that begin a paragraph without a blank line before them."""
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.lines import (
+    CAPTION,
     HEADING_NUMBER,
     VISIBLE,
     is_bullet,
@@ -38,7 +39,6 @@ _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", 
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
-_TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
@@ -212,7 +212,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
         return start, "lead"
-    if _TABLE_CAPTION.match(line) and last not in _STOP_CHARACTERS:
+    if last not in _STOP_CHARACTERS and (match := CAPTION.match(line)) and match["table"]:
         return start, "lead"
     if not _may_be_title(line):
         return -1, "title"

@@ -18,7 +18,7 @@ from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.markup import FORMULAS, FRONT_MATTER
 from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
+from rag_splitters.text.lines import BLANK_LINE, CAPTION, LINE_BREAK
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -404,11 +404,6 @@ def _in_details(text: str, blocks: Sequence[Block]) -> list[Block]:
     return results
 
 
-_CAPTION = re.compile(
-    r"[\s*_:>-]{0,6}(?:(?P<image>fig(?:ure)?|image|photo|abb(?:ildung)?)|"
-    r"(?P<table>tab(?:le|elle)?))\b\.?\s?(?:[A-Z]?\d|[IVX]{1,5}\b|:)",
-    re.IGNORECASE,
-)
 _MAX_CAPTION = 500  # characters
 
 
@@ -458,5 +453,5 @@ def _names(text: str, block: Block, kind: str) -> bool:
     """Whether this block is the caption of an image or a table."""
     if block.kind != "paragraph" or block.group or block.end - block.start > _MAX_CAPTION:
         return False
-    match = _CAPTION.match(text, block.start, block.end)
+    match = CAPTION.match(text, block.start, block.end)
     return match is not None and match.group(kind) is not None
