@@ -175,15 +175,11 @@ class Cutter:
 
     def _labels_fit(self) -> bool:
         """Whether the chunks of the first row contain all labels of the header."""
-        if self._fits(self.writer.content(0, 1)):
+        if self._fits(self.writer.content(0, 1)) or not self.table.header:
             return True
         cells = self.table.cells(self.table.rows[0])
         columns = {cell.column + shift for cell in cells for shift in range(cell.width)}
-        if not self.table.header:
-            return True
-        if not set(range(len(self.table.labels))) <= columns:
-            return False
-        return bool(self._cut_row(0))
+        return columns.issuperset(range(len(self.table.labels))) and bool(self._cut_row(0))
 
     def _inside(self, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
         """Return one cell, cut as text under its label; [] if the label leaves no room."""
