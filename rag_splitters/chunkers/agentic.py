@@ -163,8 +163,7 @@ class AgenticChunker(SizedChunker, AskingStrategy):
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
-        structure = marked_structure(text.source.text)
-        structure.sentences = starts[1:]
+        structure = marked_structure(text.source.text, sentences=starts[1:])
         spans = pack_units(structure, starts, sorted(text.breaks), self.sizes)
         failed = [start for start, _ in text.failed]
         for span in spans:

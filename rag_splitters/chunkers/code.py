@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from rag_splitters.chunkers.recursive import recursive_levels
@@ -12,7 +11,7 @@ from rag_splitters.parameters.fields import LanguageName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import language_named, language_record
-from rag_splitters.structure.signatures import find_signatures, signature_end
+from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, read_syntax
 from rag_splitters.text.boundaries import Finder, line_start, lines, paragraphs, positions, words
 from rag_splitters.text.leads import lead_start
@@ -68,14 +67,12 @@ class CodeChunker(SizedChunker):
         details = {"language": language, "fallback": fallback}
         details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
-        signatures = sorted(find_signatures(text, language))
         structure = Structure(
             text,
             levels,
-            unbreakable=lambda: signatures,
+            unbreakable=lambda: find_signatures(text, language),
             keep_with_next=_in_yaml if language == "yaml" else lead_start,
             indentation=lambda start: line_start(text, start),
-            head_end=partial(signature_end, signatures),
             part_end=syntax.end_around if syntax else None,
         )
         spans = pack(structure, self.sizes)

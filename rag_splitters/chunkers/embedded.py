@@ -87,7 +87,10 @@ class EmbeddingStrategy(MergingChunker):
         """Return the indices of the units with which a chunk begins, without the first."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        structures = [self._structure(source.text) for source in sources]
+        structures = [
+            marked_structure(each.text, sentences=segmenter_cuts(self.segmenter, each.text))
+            for each in sources
+        ]
         units = list(map(self._passages, structures))
         passages = [passage for _, own in units for passage in own]
         places = list(_places(sources, units))
@@ -112,12 +115,6 @@ class EmbeddingStrategy(MergingChunker):
             for index, spans in zip(failed, plans, strict=True):
                 results[index] = self._fallback(structures[index], units[index][0], spans)
         return apply_on_error(type(self), self.on_error, sources, failures, results)
-
-    def _structure(self, text: str) -> Structure:
-        """Return the structure of a text, with its sentences."""
-        structure = marked_structure(text)
-        structure.sentences = segmenter_cuts(self.segmenter, text)
-        return structure
 
     def _semantic(
         self, structure: Structure, units: list[Range], vectors: NDArray[np.float32]

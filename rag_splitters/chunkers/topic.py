@@ -65,8 +65,7 @@ class TopicChunker(MergingChunker):
     segmenter: SegmenterField = "rules"
 
     def spans(self, text: str) -> list[Span]:
-        structure = marked_structure(text)
-        structure.sentences = segmenter_cuts(self.segmenter, text)
+        structure = marked_structure(text, sentences=segmenter_cuts(self.segmenter, text))
         cuts = unit_cuts(structure, self.sizes)
         starts = [0, *cuts]
         ends = [*cuts, len(text)]

@@ -13,7 +13,7 @@ from rag_splitters.models import ModelError
 from rag_splitters.models.prompts import Prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
-from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
+from rag_splitters.text.boundaries import cluster_floor, next_word
 
 AT_ONCE = 256
 """Maximum number of prompts in memory, because each holds a part of its document."""
@@ -113,11 +113,14 @@ def shorten(prefix: str, fits: Fits) -> str:
     def is_too_long(end: int) -> bool:
         return not fits(prefix[:end].rstrip())
 
-    end = bisect_left(range(1, len(prefix) + 1), True, key=is_too_long)
-    end = end if end == len(prefix) else last_word(prefix, 0, end + 1)
-    while end > 0 and is_too_long(end):
-        end = last_word(prefix, 0, end)
-    return prefix[: max(end, 0)].rstrip()
+    ends = [0]
+    while (word := next_word(prefix, ends[-1] + 1, len(prefix))) >= 0:
+        ends.append(word)
+    ends.append(len(prefix))
+    count = bisect_left(ends, True, key=is_too_long)
+    while count > 1 and is_too_long(ends[count - 1]):
+        count -= 1
+    return prefix[: ends[max(count - 1, 0)]].rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from rag_splitters.text.structure import Range, Structure
 
 _LONGEST = 1000
 _LIST = re.compile(r"\d+(?:(?:[\s,;\[\]()]|and\b|\n[-*])+\d+)*")
-_NUMBER = re.compile(r"\d+")
 _NO_LIST = re.compile(r"\d[^\S\n]*[-–—][^\S\n]*\d|[-–—]\d|\.\d|\d\.\s+\d")
 
 
@@ -117,7 +116,7 @@ def numbers_in(answer: str) -> list[int]:
     if _NO_LIST.search(answer):
         raise InputError("it holds ranges, fractions or numbered lines")
     lists = [
-        [int(each[:12]) for each in _NUMBER.findall(m.group())] for m in _LIST.finditer(answer)
+        [int(each[:12]) for each in re.findall(r"\d+", m.group())] for m in _LIST.finditer(answer)
     ]
     if not lists:
         raise InputError("it holds no number")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.playground.cutting import Cut, Hit, monospace_ranges
 from rag_splitters.playground.texts import Text
-from rag_splitters.text.boundaries import cluster_end, last_word
+from rag_splitters.text.boundaries import boundary_before, cluster_end, words
 from rag_splitters.text.coloured import Piece, number_of, printable
 from rag_splitters.text.structure import Range
 
@@ -75,10 +75,10 @@ def _begins_piece(cut: Cut, position: int) -> bool:
 
 def _word_before(text: str, position: int) -> int:
     """Return where the word at a position begins, if it is short; else the position."""
-    if not 0 < position < len(text) or text[position - 1].isspace():
+    if not 0 < position < len(text):
         return position
-    start = last_word(text, 0, position)
-    return position if start < 0 else start
+    start = words(text)(max(0, position - 100), position)
+    return boundary_before(text, position) if start < 0 else start
 
 
 def draw(

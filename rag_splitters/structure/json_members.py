@@ -27,7 +27,6 @@ _NAME = re.compile(rf'(?:[^"\\]|\\u\w{{4}}|\\[^u]){{0,{_MAX_NAME}}}')
 _decode = json.JSONDecoder(strict=False).decode
 ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
 """Pattern of an escape in a string."""
-_IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 
 class JsonMembers:
@@ -131,7 +130,7 @@ class JsonMembers:
         name: str = _decode(f'"{opening[0] if opening else ""}"')
         if opening and opening.end() < self.name_ends[node] - 1:
             name += "…"
-        if _IDENTIFIER.match(name):
+        if name.isidentifier():
             return f".{name}"
         quoted = json.dumps(name, ensure_ascii=False)[1:-1].replace('\\"', '"')
         return "['" + quoted.replace("'", "\\'") + "']"

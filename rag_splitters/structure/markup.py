@@ -7,7 +7,7 @@ paragraphs and list items.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -65,10 +65,9 @@ _RST_MARKS = re.compile(  # a role, a link, emphasis or code
 )
 
 
-def _rst(text: str) -> list[Block]:
-    """Return sections by their underlines, whose levels follow the order of their first use."""
+def _rst(text: str) -> Iterator[Block]:
+    """Yield sections by their underlines, whose levels follow the order of their first use."""
     levels: dict[tuple[str, bool], int] = {}
-    headings: list[Block] = []
     end = 0
     for line in _ADORNMENT.finditer(text):
         start, title = _line_before(text, line.start())
@@ -82,8 +81,8 @@ def _rst(text: str) -> list[Block]:
         if is_over or (is_alone and is_long and not title[0].isspace()):
             level = levels.setdefault((line[1], is_over), len(levels) + 1)
             begin, end = above_start if is_over else start, line.end()
-            headings.append(_block(text, "heading", begin, end, _plain(title, _RST_MARKS), level))
-    return list(outermost([*headings, *_rst_code(text)]))
+            yield _block(text, "heading", begin, end, _plain(title, _RST_MARKS), level)
+    yield from _rst_code(text)
 
 
 def _rst_code(text: str) -> Iterator[Block]:
@@ -123,38 +122,30 @@ _ADOC_KINDS: dict[str, Kind] = {
 _ADOC_LABELS = ("anchor", "comment", "label")  # such as [source,c]; a title begins with "."
 
 
-def _asciidoc(text: str) -> list[Block]:
-    """Find headings outside of delimited blocks, and the listings, literals and tables in these."""
+def _asciidoc(text: str) -> Iterator[Block]:
+    """Yield the headings, and the blocks between two lines of marks, with the labels above them."""
     lines = list(ADOC_LINE.finditer(text))
     last = {_delimiter(line): line.start() for line in lines if line[3]}
-    blocks: list[Block] = []
     opening: re.Match[str] | None = None
     for line in lines:
         if opening is not None:
             if line[3] and _delimiter(line) == _delimiter(opening):
-                blocks += _delimited(text, opening, line)
+                if kind := "quote" if opening[3] == "--" else _ADOC_KINDS.get(opening[3][0]):
+                    begin = _with_labels(text, opening.start(), _is_adoc_label)
+                    title = opening[3].lstrip("`.-+/|,:!=*_")
+                    yield _block(text, kind, begin, line.end(), title)
                 opening = None
         elif line[1]:
             title = _plain(line[2].removesuffix(" " + line[1]), _ADOC_MARKS)
-            blocks.append(_block(text, "heading", line.start(), line.end(2), title, len(line[1])))
-        elif block := _two_line_heading(text, line):
-            blocks.append(block)
+            yield _block(text, "heading", line.start(), line.end(2), title, len(line[1]))
+        elif heading := _two_line_heading(text, line):
+            yield heading
         elif last[_delimiter(line)] > line.start():
             opening = line
-    return blocks
 
 
 def _delimiter(line: re.Match[str]) -> str:
     return "```" if line[3].startswith("```") else line[3]
-
-
-def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> list[Block]:
-    """Make one block from one line of marks to the other, with the labels above it."""
-    kind = "quote" if opening[3] == "--" else _ADOC_KINDS.get(opening[3][0])
-    if kind is None:
-        return []
-    begin = _with_labels(text, opening.start(), _is_adoc_label)
-    return [_block(text, kind, begin, closing.end(), opening[3].lstrip("`.-+/|,:!=*_"))]
 
 
 def _is_adoc_label(line: str) -> bool:
@@ -180,9 +171,10 @@ ORG_HEADING = re.compile(r"^(\*+)[ \t]+(\S.*)$", re.MULTILINE)
 """Pattern of a heading in Org."""
 ORG_SIGN = re.compile(r"^[ \t]*(?:#\+(?:title:|begin_|startup:)|:properties:[ \t]*$)", re.M | re.I)
 """Pattern of a line that only Org has."""
-_ORG_LINE = re.compile(  # a heading; around a block; around a drawer; a row
+_ORG_LINE = re.compile(  # a heading; around a block; around a drawer; the rows of a table
     rf"{ORG_HEADING.pattern}"
-    r"|^[ \t]*(?:#\+(?:begin|end)_(\w+)(?:[ \t]+([\w-]+))?.*|:\w+:[ \t]*|\|.*)$",
+    r"|^[ \t]*(?:#\+(?:begin|end)_(\w+)(?:[ \t]+([\w-]+))?.*|:\w+:[ \t]*"
+    r"|\|.*(?:\n[ \t]*\|.*)*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _ORG_MARKS = re.compile(  # a state, a priority, tags, a link, emphasis or code
@@ -193,33 +185,27 @@ _ORG_MARKS = re.compile(  # a state, a priority, tags, a link, emphasis or code
 _ORG_QUOTES = ("quote", "verse", "center")
 
 
-def _org(text: str) -> list[Block]:
-    """Return the headings, and the blocks, drawers and tables between them."""
-    blocks: list[Block] = []
+def _org(text: str) -> Iterator[Block]:
+    """Yield the headings, and the blocks, drawers and tables between them."""
     kind: Kind = "code"
     start, closing, language = 0, "", ""
     for line in _ORG_LINE.finditer(text):
         mark = line[0].strip().lower()
         if line[1]:
             title, level, closing = _plain(line[2], _ORG_MARKS), min(len(line[1]), 6), ""
-            blocks.append(_block(text, "heading", line.start(), line.end(), title, level))
+            yield _block(text, "heading", line.start(), line.end(), title, level)
         elif closing:
             if mark.startswith(closing):
                 begin = _with_labels(text, start, _is_org_label)
-                blocks.append(_block(text, kind, begin, line.end(), language))
+                yield _block(text, kind, begin, line.end(), language)
                 closing = ""
         elif mark[0] == "|":
-            is_next = bool(blocks) and blocks[-1].end + 1 == line.start()
-            if is_next and blocks[-1].kind == "table":
-                blocks[-1] = replace(blocks[-1], end=line.end())
-            else:
-                begin = _with_labels(text, line.start(), _is_org_label)
-                blocks.append(_block(text, "table", begin, line.end()))
+            begin = _with_labels(text, line.start(), _is_org_label)
+            yield _block(text, "table", begin, line.end())
         elif mark != ":end:" and not mark.startswith("#+end"):
             start, language, name = line.start(), line[4] or "", (line[3] or "").lower()
             closing = f"#+end_{name}" if name else ":end:"
             kind = "front_matter" if not name else "quote" if name in _ORG_QUOTES else "code"
-    return blocks
 
 
 def _is_org_label(line: str) -> bool:
@@ -251,11 +237,10 @@ _TEX_KINDS: dict[str, Kind] = {
 _TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}", re.MULTILINE)
 
 
-def _latex(text: str) -> list[Block]:
-    """Return the title and the sections, and verbatim code, formulas and tables."""
+def _latex(text: str) -> Iterator[Block]:
+    """Yield the title and the sections, and verbatim code, formulas and tables."""
     matches = list(TEX_HEADING.finditer(text))
     used = [name for name in _SECTIONING if any(match[1] == name for match in matches)]
-    headings = []
     for match in matches:
         end = _closing_brace(text, match.end())
         if end < 0:
@@ -264,9 +249,8 @@ def _latex(text: str) -> list[Block]:
         if label := _TEX_LABEL.match(text, end):
             end = label.end()
         level = used.index(match[1]) + 1
-        plain = _plain(title, _TEX_MARKS)
-        headings.append(_block(text, "heading", match.start(), end, plain, level))
-    return list(outermost([*headings, *_environments(text)]))
+        yield _block(text, "heading", match.start(), end, _plain(title, _TEX_MARKS), level)
+    yield from _environments(text)
 
 
 def _closing_brace(text: str, start: int) -> int:
@@ -315,30 +299,21 @@ PAGE_TITLE = re.compile(r"\s*(\S{1,60}\(\w{1,6}\))[ \t]{2,}\S.*[ \t]\1[ \t]*$", 
 _PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\S)", re.MULTILINE)
 
 
-def _man(text: str) -> list[Block]:
-    """Return the name, sections and subsections of a page, in troff or as printed."""
-    headings = []
+def _man(text: str) -> Iterator[Block]:
+    """Yield the name, sections and subsections of a page, in troff or as printed."""
+    if TROFF_HEADING.search(text):
+        return _troff(text)
+    return _printed(text)
+
+
+def _troff(text: str) -> Iterator[Block]:
     for match in TROFF_HEADING.finditer(text):
         level = {"T": 1, "D": 1}.get(match[1][0], 2 if match[1][1] in "Hh" else 3)
         title = _plain((match[2] or match[3]).strip().strip('"'), _TROFF_MARKS)
         if level == 1:
             name, section = [*title.replace('"', "").split(), ""][:2]
             title = f"{name}({section})" if section else name
-        headings.append(_block(text, "heading", match.start(), match.end(), title, level))
-    if headings:
-        return list(outermost([*headings, *_troff_code(text)]))
-    if page := PAGE_TITLE.match(text):
-        headings.append(_block(text, "heading", page.start(1), page.end(), page[1], 1))
-    for match in _PAGE_SECTION.finditer(text):
-        line = match[1]
-        is_section = line[0] != " " and line.isupper()
-        if is_section or (line[0] == " " and line.strip()[0].isupper()):
-            title, level = " ".join(line.split()), 2 if is_section else 3
-            headings.append(_block(text, "heading", match.start(), match.end(), title, level))
-    return headings
-
-
-def _troff_code(text: str) -> Iterator[Block]:
+        yield _block(text, "heading", match.start(), match.end(), title, level)
     opening = -1
     for line in _TROFF_LINE.finditer(text):
         if line[2] and opening >= 0:
@@ -346,36 +321,44 @@ def _troff_code(text: str) -> Iterator[Block]:
         opening = line.start() if line[1] else -1
 
 
+def _printed(text: str) -> Iterator[Block]:
+    if page := PAGE_TITLE.match(text):
+        yield _block(text, "heading", page.start(1), page.end(), page[1], 1)
+    for match in _PAGE_SECTION.finditer(text):
+        line = match[1]
+        is_section = line[0] != " " and line.isupper()
+        if is_section or (line[0] == " " and line.strip()[0].isupper()):
+            title, level = " ".join(line.split()), 2 if is_section else 3
+            yield _block(text, "heading", match.start(), match.end(), title, level)
+
+
 # Mail and data
 
 
-def _mail(text: str) -> list[Block]:
-    """Find the first line of each mail, a heading with the subject, and the rest of its headers."""
-    blocks: list[Block] = []
+def _mail(text: str) -> Iterator[Block]:
+    """Yield the first line of each mail, a heading with its subject, and its other headers."""
     for start, end, subject in mail_headers(text):
         end = trim_space(text, start, end)
         first = text.find("\n", start, end)
         if first >= 0:
-            blocks.append(_block(text, "heading", start, first, subject, 1))
-            blocks.append(_block(text, "front_matter", first, end))
-    return blocks
+            yield _block(text, "heading", start, first, subject, 1)
+            yield _block(text, "front_matter", first, end)
 
 
 _ENTRY = re.compile(r"^\S.*(?:\n[ \t]+\S.*)*", re.MULTILINE)
 
 
-def _log(text: str) -> list[Block]:
-    """Return the entries: each line with the indented lines below it."""
-    entries = (_block(text, "paragraph", *entry.span()) for entry in _ENTRY.finditer(text))
-    return [replace(entry, group=1) for entry in entries]
+def _log(text: str) -> Iterator[Block]:
+    """Yield the entries: each line with the indented lines below it."""
+    for entry in _ENTRY.finditer(text):
+        yield replace(_block(text, "paragraph", *entry.span()), group=1)
 
 
 def _whole(text: str, kind: Kind) -> list[Block]:
-    block = _block(text, kind, 0, len(text))
-    return [block] if block.end > block.start else []
+    return [_block(text, kind, 0, len(text))] if text.strip() else []
 
 
-MARKUP: dict[TextFormat, Callable[[str], list[Block]]] = {
+MARKUP: dict[TextFormat, Callable[[str], Iterable[Block]]] = {
     "rst": _rst,
     "asciidoc": _asciidoc,
     "org": _org,
@@ -383,18 +366,19 @@ MARKUP: dict[TextFormat, Callable[[str], list[Block]]] = {
     "man": _man,
     "mail": _mail,
     "log": _log,
-    "subtitles": lambda text: [],
+    "subtitles": lambda text: (),
     "csv": lambda text: _whole(text, "table"),
     "tsv": lambda text: _whole(text, "table"),
     "code": lambda text: _whole(text, "code"),
 }
-"""The readers of the formats that are read by their lines; the parts do not overlap."""
+"""The readers of the formats that are read by their lines; of nested parts the outermost counts."""
 
-BREAKS: dict[TextFormat, re.Pattern[str]] = {
-    "asciidoc": re.compile(r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$"),
-    "latex": re.compile(r"[ \t]*\\(?:item\b|begin\{|end\{)"),
-    "man": re.compile(r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b"),
+_BREAKS = {
+    "asciidoc": r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$",
+    "latex": r"[ \t]*\\(?:item\b|begin\{|end\{)",
+    "man": r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b",
 }
+BREAKS = {name: re.compile(pattern) for name, pattern in _BREAKS.items()}
 """Matches the lines that begin a paragraph without a blank line before them."""
 
 
@@ -407,4 +391,4 @@ def marked_parts(text: str, format: TextFormat) -> list[Block]:
     >>> [(block.kind, block.title) for block in marked_parts(text, "rst")]
     [('heading', 'Tea'), ('code', '')]
     """
-    return MARKUP[format](text.replace("\r\n", " \n").replace("\r", "\n"))
+    return list(outermost(MARKUP[format](text.replace("\r\n", " \n").replace("\r", "\n"))))

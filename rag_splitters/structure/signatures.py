@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 
 from rag_splitters.structure.languages import language_record
@@ -33,12 +32,10 @@ _KEYWORD = (
 )
 _CALL = rf"^[ \t]*(?!(?:{_NO_NAMES})\b)[\w$#~][\w$:<>,&*~\[\] \t]{{0,200}}\("
 _SIGNATURES = {
-    "blocks": re.compile(r"^[ \t]*\w+(?:[ \t]+\"[^\"\n]{0,100}\"){0,4}[ \t]*(?=\{)", re.M),
-    "python": re.compile(
-        r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|class[ \t]+\w+[ \t]*(?=[(:]))", re.M
-    ),
-    "keywords": re.compile(_KEYWORD, re.M),
-    "calls": re.compile(f"{_KEYWORD}|(?P<call>{_CALL})", re.M),
+    "blocks": r"^[ \t]*\w+(?:[ \t]+\"[^\"\n]{0,100}\"){0,4}[ \t]*(?=\{)",
+    "python": r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|class[ \t]+\w+[ \t]*(?=[(:]))",
+    "keywords": _KEYWORD,
+    "calls": f"{_KEYWORD}|(?P<call>{_CALL})",
 }
 _STOP = re.compile(r"[(\[)\]{;]|:(?=[ \t]*(?:#.*)?(?:\r?\n|\Z))|\n[ \t]*\r?\n")
 _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that follows
@@ -46,13 +43,6 @@ _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that 
     r"(?:\s*\n[ \t]*\}(?=\s|\Z))?"
 )
 _DOCSTRING = re.compile(r"\s*[rRuU]?(\"{3}|'{3})")
-
-
-def signature_end(signatures: Sequence[Range], position: int) -> int:
-    """Return the end of the signature around a position, or -1."""
-    index = bisect_left(signatures, (position,))
-    around = (end for _, end in signatures[max(0, index - 4) : index] if end > position)
-    return next(around, -1)
 
 
 def find_signatures(text: str, language: str | None) -> Iterator[Range]:
@@ -66,8 +56,7 @@ def find_signatures(text: str, language: str | None) -> Iterator[Range]:
     '// Grows.\\nfn grow(\\n    size: u32,\\n) {'
     """
     style = language_record(language).signatures
-    pattern = _SIGNATURES.get(style)
-    for match in pattern.finditer(text) if pattern else ():
+    for match in re.finditer(_SIGNATURES[style], text, re.MULTILINE) if style else ():
         end = _signature_end(text, match, style == "python")
         if end < 0:
             continue

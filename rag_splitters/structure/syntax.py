@@ -290,9 +290,9 @@ _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _STATEMENT = re.compile(rb"[;{}>]")
 _TOO_COMPLEX = {
-    "swift": re.compile(rb"#{1000}"),
-    "typescript": re.compile(rb"(?:<[^<>]*>\s*){200}"),
-    "yaml": re.compile(rb"^[ \t?:-]{100}", re.MULTILINE),  # the grammar crashes at 250 open blocks
+    "swift": rb"#{1000}",
+    "typescript": rb"(?:<[^<>]*>\s*){200}",
+    "yaml": rb"(?m)^[ \t?:-]{100}",  # the grammar crashes at 250 open blocks
 }
 """By the language: what takes its grammar time quadratic in its length, or makes it crash."""
 
@@ -307,8 +307,7 @@ def parse(code: bytes, language: str) -> Any:
     Raises UnreadableError if the text is not code, and ImportError if tree-sitter or the grammar is
     not installed.
     """
-    pattern = _TOO_COMPLEX.get(language)
-    if pattern is not None and pattern.search(code):
+    if language in _TOO_COMPLEX and re.search(_TOO_COMPLEX[language], code):
         raise UnreadableError("too complex")
     opening = b":" if language == "css" else b"<"
     if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):

@@ -35,9 +35,6 @@ UNSPACED = (
 # Words of Korean have spaces between them, but their endings are glued on.
 _SPACED = re.compile(rf"(?![{UNSPACED}\uac00-\ud7a3])\w")
 _WORD_START = re.compile(rf"(?<=\s)\S|(?<=[{UNSPACED}])\S|[{UNSPACED}](?<=\S)")
-_LAST_WORD_START = re.compile(
-    rf".*(?:(?<=\s)(?=\S)|(?<=[{UNSPACED}])(?=\S)|(?=[{UNSPACED}])(?=\S))", re.DOTALL
-)
 
 
 def whole_words(pattern: str, phrase: str) -> str:
@@ -138,19 +135,6 @@ def next_word(text: str, position: int, end: int) -> int:
         if at_cluster(text, max(0, match.start() - 64), match.start()):
             return match.start()
         position = match.start() + 1
-    return -1
-
-
-def last_word(text: str, low: int, position: int) -> int:
-    """Return the last offset from `low` to before `position` at which a word begins, or -1.
-
-    It looks back at most 100 characters.
-    """
-    low = max(low, position - 100)
-    while match := _LAST_WORD_START.match(text, low, position):
-        if at_cluster(text, max(0, low - 64), match.end()):
-            return match.end()
-        position = match.end()
     return -1
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.lines import (
+    CAPTION,
     HEADING_NUMBER,
     VISIBLE,
     is_bullet,
@@ -35,10 +36,8 @@ _SHORT_PARAGRAPH = 320  # characters
 _TITLE_WORDS = 12
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
-_CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _RULES = ("underline", "rule")
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
-_TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
@@ -153,7 +152,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "lead"
     last = text[end - 1]
     is_tag = last == ">"
-    if is_tag and _CLOSING_HEADING.match(text, max(low, end - 5), end):
+    if is_tag and text[max(low, end - 5) : end - 2].lower() == "</h":
         nearest = max(low, end - _REACH)
         opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
         heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])
@@ -212,7 +211,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
         return start, "lead"
-    if _TABLE_CAPTION.match(line) and last not in _STOP_CHARACTERS:
+    if last not in _STOP_CHARACTERS and (match := CAPTION.match(line)) and match["table"]:
         return start, "lead"
     if not _may_be_title(line):
         return -1, "title"

@@ -94,6 +94,12 @@ _NO_TITLE = re.compile(
     r"|.*(?:[=<>{}|\\]|\S[ \t]{3,}\S|[$€£] ?\d[\d.,]*\Z|\d(?:,\d{3})+(?:\.\d\d)?\)?\Z)",  # sums
     re.IGNORECASE,
 )
+CAPTION = re.compile(
+    r"[\s*_:>-]{0,6}(?:(?P<image>fig(?:ure)?|image|photo|abb(?:ildung)?)|"
+    r"(?P<table>tab(?:le|elle|leau|la)?))\b\.?\s?(?:[A-Z]?\d|[IVX]{1,5}\b|:)",
+    re.IGNORECASE,
+)
+"""Pattern of the beginning of a caption, such as "Figure 3" or "Table 2:"."""
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 _KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from rag_splitters.span import Span
@@ -132,8 +133,8 @@ class _Packer:
         self.keep_with_next = structure.keep_with_next
         _, self.measure, unbreakable = structure.fit(sizes)
         self.unbreakable = unbreakable or None
-        has_parts = structure.head_end is not None or structure.part_end is not None
-        self.choose_cut = self.best_cut if has_parts else self.last_cut
+        part_end = structure.part_end
+        self.choose_cut = partial(self.cut_in_part, part_end) if part_end else self.last_cut
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
@@ -291,31 +292,18 @@ class _Packer:
                 return min(stop, self.text_end)
         return self.text_end
 
-    def best_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
-        """Return the best cut up to `high`, with regard to the parts that it would divide."""
+    def cut_in_part(
+        self, part_end: Callable[[int], int], start: int, begin: int, high: int, limit: int
+    ) -> Cut:
+        """Return the last cut, or an earlier one if the rest of the part it divides is tiny."""
         cut = self.last_cut(start, begin, high, limit)
-        structure = self.structure
-        if structure.head_end and cut[0] < (rest := structure.head_end(begin)) <= limit:
-            cuts = (level(rest - 1, high) for level in self.levels)
-            return next(((each, 0) for each in cuts if each >= rest), cut)
-        if structure.part_end is None:
+        end = part_end(cut[0])
+        if end < 0 or not self.measure.is_tiny(cut[0], end, self.size):
             return cut
-        earlier = self.before_last_lines(structure.part_end, start, begin, cut[0])
-        return (earlier, 0) if earlier >= 0 else cut
-
-    def before_last_lines(
-        self, part_end: Callable[[int], int], start: int, begin: int, cut: int
-    ) -> int:
-        """Return an earlier cut if the rest of the part that it divides would be tiny, or -1."""
-        end = part_end(cut)
-        if end < 0 or not self.measure.is_tiny(cut, end, self.size):
-            return -1
-        high = min(self.measure.earliest(end, self.size // 4), cut)
+        high = min(self.measure.earliest(end, self.size // 4), cut[0])
         earlier = self.last_cut(start, begin, high, high)[0] if high > begin else begin
-        if self.measure.length(begin, earlier) * 4 < self.size or part_end(earlier) != end:
-            return -1
-        is_in_head = self.structure.head_end and self.structure.head_end(earlier) >= 0
-        return -1 if is_in_head else earlier
+        is_large = self.measure.length(begin, earlier) * 4 >= self.size
+        return (earlier, 0) if is_large and part_end(earlier) == end else cut
 
     def last_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
         """Return the last cut of the coarsest level, or else after the last cluster that fits."""

@@ -72,9 +72,11 @@ def data_rows(text: str) -> Iterator[tuple[int, int]]:
     yield from sorted(ranges)
 
 
-def marked_structure(text: str, levels: Sequence[Finder] = ()) -> Structure:
+def marked_structure(
+    text: str, levels: Sequence[Finder] = (), sentences: Sequence[int] | None = None
+) -> Structure:
     """Return the structure of a text whose fences, rows, items and quotations are unbreakable."""
-    return Structure(text, levels, unbreakable=lambda: find_unbreakable(text))
+    return Structure(text, levels, lambda: find_unbreakable(text), sentences=sentences)
 
 
 def _marked_ranges(text: str) -> Iterator[tuple[int, int]]:

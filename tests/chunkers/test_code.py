@@ -356,16 +356,6 @@ def test_signature_that_fits_is_whole_with_what_belongs_to_it(language: str, num
             assert all(chunk.strip() != whole.rpartition("\n")[2] for chunk in chunks)
 
 
-def test_no_parameter_of_a_signature_that_is_too_big_is_alone() -> None:
-    parameters = "".join(f"    number_{number}: bool,\n" for number in range(10))
-    text = f"def boil(\n{parameters}) -> Water:\n    water.heat()\n    return water\n"
-    for size in range(80, 200, 3):
-        chunks = CodeChunker(chunk_size=size, language="python").chunk(text)
-        parts = [chunk.text for chunk in chunks if "bool," in chunk.text]
-        assert all(part.count("\n") > 1 for part in parts), parts
-        assert any(") -> Water:" in part for part in parts)
-
-
 def test_last_lines_of_a_definition_are_not_alone() -> None:
     body = "".join(f"    number_{number} = compute({number})\n" for number in range(9))
     text = f"def first():\n{body}    return 1\n\n\ndef second():\n{body}    return 2\n"

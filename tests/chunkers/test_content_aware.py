@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
-from rag_splitters.structure.blocks import Block, read_blocks
+from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.testing import hostile_texts
@@ -238,11 +238,6 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
             assert any(s.start <= block.start and block.end <= s.end for s in spans), block
 
 
-def is_definition(text: str, block: Block) -> bool:
-    lines = text[block.start : block.end].split("\n")
-    return all(line.startswith("[r]:") for line in lines)
-
-
 @pytest.mark.parametrize("format", ["markdown", "text", "org", "rst", "asciidoc"])
 @hostile
 @example("- item\n---\n# H\n# H\n# H\n[r]: http://a.b 'c'\n")
@@ -258,13 +253,10 @@ def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
     ends = {span.end for span in chunker.spans(text)}
     blocks = read_blocks(text, format)
-    parts = [is_definition(text, block) for block in blocks]  # they belong to the heading above
-    for index, (heading, block) in enumerate(pairwise(blocks)):
-        start = blocks[max(index - 2, 0)].start if index and parts[index - 1] else heading.start
+    for heading, block in pairwise(blocks):
         word = re.search(r"(?:[-*|>][ ]+)?\S+", text[block.start : block.end])  # with its mark
-        fits = word and block.start + word.end() - start <= 40
+        fits = word and block.start + word.end() - heading.start <= 40
         is_text = line_kind(text[block.start : block.end].split("\n")[0]) == "text"
-        is_text = is_text and not parts[index + 1]
         if fits and heads(heading, block) and block.kind == "paragraph" and is_text:
             assert heading.end not in ends, heading
 
@@ -354,17 +346,6 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     text = "# Tea\n\n# Coffee\n\n" + "Boil the water, and wait. " * 9
     chunks = ContentAwareChunker(chunk_size=120).chunk(text)
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
-
-
-@pytest.mark.parametrize(
-    ("format", "mark", "below"),
-    [("markdown", "#", "[tea]: #tea"), ("asciidoc", "=", "(((tea)))(((hot)))")],
-)
-def test_a_definition_is_no_text_under_a_heading(format: Any, mark: str, below: str) -> None:
-    text = f"{mark} Tea\n{below}\n\n{mark * 2} Green\n\n{below}\n\n{'It is hot, green. ' * 9}"
-    first, second = ContentAwareChunker(chunk_size=150, format=format).chunk(text)
-    assert "It is hot" in first.text
-    assert second.metadata["headings"] == ["Tea", "Green"]
 
 
 def test_code_after_a_lead_in_is_cut_between_lines() -> None:

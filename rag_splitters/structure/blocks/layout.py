@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from rag_splitters.span import Span
@@ -34,9 +33,6 @@ _COARSE = 4
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
 _DELIMITED = _LINED | {"quote", "table"}
-_DEFINITIONS = re.compile(  # [tea]: #tea, (((tea)))
-    r"(?:(?:\[[^\[\]\n]+\]:[ \t]*\S.*|\(\(\(.*\)\)\)[ \t]*)(?:\n\s*|\Z))+"
-)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
@@ -69,18 +65,6 @@ def _section_breaks(
         if measure.fits(run, end, size):
             fitting = end
     return breaks, attached
-
-
-def _with_definitions(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """Join link definitions and index terms right below a heading to it: they are no text."""
-    joined: list[Block] = []
-    for block in blocks:
-        is_below = bool(joined) and joined[-1].kind == "heading" and block.kind == "paragraph"
-        if is_below and _DEFINITIONS.fullmatch(text, block.start, block.end):
-            joined[-1] = replace(joined[-1], end=block.end)
-        else:
-            joined.append(block)
-    return joined
 
 
 def heads(heading: Block, block: Block) -> bool:
@@ -212,7 +196,7 @@ def pack_blocks(
         without_overlap_at: offsets at which a chunk begins without overlap.
     """
     dropped = {block.start: block.end for block in blocks if block.kind == "dropped"}
-    blocks = _with_definitions(text, [block for block in blocks if block.kind != "dropped"])
+    blocks = [block for block in blocks if block.kind != "dropped"]
     kept = _headings_with_text(blocks)
     structure = Structure(
         text,

@@ -18,7 +18,7 @@ from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.markup import FORMULAS, FRONT_MATTER
 from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
+from rag_splitters.text.lines import BLANK_LINE, CAPTION, LINE_BREAK
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -248,7 +248,6 @@ _MAX_TITLE = 500  # characters
 LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
 """Pattern of the text of a link, or the alternative text of an image, between its brackets."""
 _IMAGE = rf"!\[({LABEL})\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
-_IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
 _CODE = r"(?<!`)(?P<fence>`+)(?!`)(?P<code>.+?)(?<!`)(?P=fence)(?!`)"  # nothing in it is markup
 ESCAPE = r"\\([!-/:-@\[-`{-~])"
@@ -328,8 +327,8 @@ class _Leaves:
         elif token.type == "heading_open":
             kind, level = "heading", int(token.tag[1])
             title = _plain_title(_ANY_IMAGE.sub(" ", content)) or _plain_title(content)  # badges
-        elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
-            image = _ANY_IMAGE.search(content)
+        elif content[:1] in ("!", "[") and not _ANY_IMAGE.sub("", content).strip():
+            image = _ANY_IMAGE.match(content)
             kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, 0, ""
@@ -405,11 +404,6 @@ def _in_details(text: str, blocks: Sequence[Block]) -> list[Block]:
     return results
 
 
-_CAPTION = re.compile(
-    r"[\s*_:>-]{0,6}(?:(?P<image>fig(?:ure)?|image|photo|abb(?:ildung)?)|"
-    r"(?P<table>tab(?:le|elle)?))\b\.?\s?(?:[A-Z]?\d|[IVX]{1,5}\b|:)",
-    re.IGNORECASE,
-)
 _MAX_CAPTION = 500  # characters
 
 
@@ -459,5 +453,5 @@ def _names(text: str, block: Block, kind: str) -> bool:
     """Whether this block is the caption of an image or a table."""
     if block.kind != "paragraph" or block.group or block.end - block.start > _MAX_CAPTION:
         return False
-    match = _CAPTION.match(text, block.start, block.end)
+    match = CAPTION.match(text, block.start, block.end)
     return match is not None and match.group(kind) is not None

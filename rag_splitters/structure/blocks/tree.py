@@ -48,27 +48,18 @@ def sections(blocks: Sequence[Block]) -> list[Node]:
     return nodes
 
 
-def units(blocks: Sequence[Block]) -> list[int]:
-    """Return the starts of paragraphs, whole lists and quotes, code blocks and tables.
+def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
+    """Return the starts of units, with tiny ones merged with a neighbour in their section.
 
-    A unit after a heading begins with the heading.
+    A unit is a paragraph, a whole list or quote, a code block or a table, each with the heading
+    above it. If it has less than a tenth of `size`, it joins the next unit if both fit, else the
+    previous one. A lead-in, such as a line that ends with a colon, joins the next unit as well.
     """
+    section_starts = {node.start for node in sections(blocks)}
     starts = [block.start for block in blocks[:1]]
     for one, block in pairwise(blocks):
         if not heads(one, block) and (not block.group or block.group != one.group):
             starts.append(block.start)
-    return starts
-
-
-def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
-    """Return the starts of units, with tiny ones merged with a neighbour in their section.
-
-    A unit is tiny if it has less than a tenth of `size`. It joins the next unit if both fit, else
-    the previous one. A lead-in, such as a line that ends with a colon, joins the next unit as
-    well.
-    """
-    section_starts = {node.start for node in sections(blocks)}
-    starts = units(blocks)
     stops = [*starts[1:], len(text)] if starts else []
 
     def is_tiny(start: int, stop: int) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, islice, takewhile
+from itertools import islice, takewhile, zip_longest
 
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.html.tags import BLOCK_TAGS, attribute, without_tags
@@ -24,7 +25,7 @@ _DROPPED_INLINE = frozenset(
 _NOT_IN_HEADING = frozenset("blockquote dl figure hr pre table".split()) | HEADINGS | LISTS | ITEMS
 _KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
 _AROUND_KICKER = frozenset("article div header section".split())
-_NOT_IN_DATA = frozenset(("table", "pre")) | HEADINGS
+_NOT_IN_DATA = HEADINGS | {"pre"}
 
 
 def html_blocks(tree: Tree) -> list[Block]:
@@ -260,18 +261,17 @@ def _data_tables(tree: Tree) -> set[int]:
     These have more cells than rows, where a header cell counts twice, and hold no other table, no
     heading and no code.
     """
-    names = [element.name for element in tree.elements]
-    rows = list(accumulate((name == "tr" for name in names), initial=0))
-    cells = list(accumulate(((name == "td") + 2 * (name == "th") for name in names), initial=0))
-    others = list(accumulate((name in _NOT_IN_DATA for name in names), initial=0))
+    tables = tree.named("table")
+    innermost = (
+        table
+        for table, following in zip_longest(tables, tables[1:])
+        if following is None or following.index >= table.stop
+    )
+    return {table.index for table in innermost if _holds_data(tree, table)}
 
-    def count(counts: Sequence[int], table: Element) -> int:
-        return counts[table.stop] - counts[table.index + 1]
 
-    return {
-        table.index
-        for table in tree.named("table")
-        if count(cells, table) > count(rows, table)
-        and not count(others, table)
-        and tree.attribute(table, "role").lower() not in ("presentation", "none")
-    }
+def _holds_data(tree: Tree, table: Element) -> bool:
+    counts = Counter(element.name for element in tree.inside(table))
+    has_columns = counts["td"] + 2 * counts["th"] > counts["tr"]
+    is_layout = tree.attribute(table, "role").lower() in ("presentation", "none")
+    return has_columns and not is_layout and _NOT_IN_DATA.isdisjoint(counts)

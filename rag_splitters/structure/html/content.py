@@ -61,23 +61,9 @@ _Gap: TypeAlias = tuple[int, int, str]
 def read_page(text: str, main_content_only: bool = True) -> Tree:
     """Read the elements of a page; each dropped element is a single tag of the kind "dropped".
 
-    Drawings (`svg`), templates, the source of MathML and the hidden facts of a financial report in
-    XBRL are always dropped. With `main_content_only`, so are:
-
-    - everything outside of `main`, if the page has such an element, except an `h1` before it if it
-      has none inside;
-    - otherwise every `header`, `footer`, `aside` and element of a class such as "footer" or
-      "sphinxsidebar" that is not inside `article`, `section` or `blockquote`, but not a header with
-      the page's only `h1`;
-    - `nav` and `search` elements, the menus of wikis, and cookie banners;
-    - without `main` and `article`, also lists of links before the first and after the last text of
-      some length, up to a heading after it, unless they are most of the page;
-    - buttons that are not the whole text of a heading, links that are only a mark (the pilcrow
-      after a heading, "[edit]"), line numbers beside code, and formulas beside the same formula.
-
-    Elements with a role of the same meaning, such as `role="navigation"`, count as these elements.
-    An element that contains the main content, or that is not closed, is kept. If this would drop
-    the whole text, the surroundings are kept.
+    `ContentAwareChunker` says what is dropped, always or with `main_content_only`. An element that
+    contains the main content, or that is not closed, is kept. If nothing would be left of the text,
+    the surroundings are kept.
 
     >>> [tag.kind for tag in read_page("<nav>Home</nav><p>Tea</p>").tags]
     ['dropped', 'open', 'close']

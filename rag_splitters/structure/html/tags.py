@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from rag_splitters.text.excerpt import Excerpt, Replacement
@@ -33,11 +33,10 @@ _XML_START = re.compile(r"<(?:(!--)|([!?])|(/?)([^\W\d][\w:.-]{0,200}))")
 _CDATA = "[CDATA["
 _CDATA_END = re.compile("]]>")
 _DOCTYPE_END = re.compile(r"[^<>\[\]]{0,2000}(?:\[[^\]]*\]\s*)?>")
-_IN_TAG = re.compile(r"[\"'>]")
-_USUAL_REST = re.compile(  # of a tag whose quotes are all closed
-    r"""[^"'>]*(?:(?<==)(?:"[^"]{0,500}"|'[^']{0,500}')[^"'>]*)*>"""
+_TAG_END = re.compile(">")
+_TAG_REST = re.compile(  # only a quotation mark behind "=" begins a value, in which ">" is text
+    r"""[^"'>=]*(?:(?:=\s*(?:"[^"]*"|'[^']*')|=(?!\s*["'])|["'])[^"'>=]*)*>"""
 )
-_QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 _ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
@@ -62,20 +61,19 @@ def scan_tags(
     ['p', 'p', 'comment']
     """
     missing: set[str] = set()  # closing marks that do not occur again
-    plain_until = 0  # ignore quotes before this offset, because one of them is never closed
     position, stop = begin, len(text) if stop is None else stop
     pattern = _XML_START if is_xml else _TAG_START
     while match := pattern.search(text, position, stop):
         start, position = match.start(), match.end()
         comment, declaration, slash, name = match.groups()
         if comment:
-            end = _closing(text, _COMMENT_END, position - 2, stop, "-->", missing)
+            end = _closing(_COMMENT_END.search, text, position - 2, stop, "-->", missing)
             if end >= 0:
                 yield "dropped", start, end, "comment"
                 position = end
             continue
         if is_xml and declaration and text.startswith(_CDATA, position):
-            end = _closing(text, _CDATA_END, position, stop, _CDATA, missing)
+            end = _closing(_CDATA_END.search, text, position, stop, _CDATA, missing)
             if end >= 0:
                 yield "dropped", start, start + len("<![CDATA["), "cdata"
                 yield "dropped", end - len("]]>"), end, "cdata"
@@ -85,7 +83,9 @@ def scan_tags(
         if subset:
             end = subset.end()
         else:
-            end, plain_until = _tag_end(text, position, stop, plain_until, missing)
+            end = _closing(_TAG_REST.match, text, position, stop, "quotes", missing)
+        if end < 0:  # every ">" is in quotes, so one of them is not closed where it should be
+            end = _closing(_TAG_END.search, text, position, stop, ">", missing)
         if end < 0:
             continue
         position = end
@@ -95,7 +95,7 @@ def scan_tags(
         name = name.rpartition(":")[2] if is_xml else name.lower()
         if name in _RAW and not slash and text[end - 2] != "/" and not is_xml:
             closing = _RAW_ENDS[name]
-            if (closed := _closing(text, closing, end, stop, name, missing)) >= 0:
+            if (closed := _closing(closing.search, text, end, stop, name, missing)) >= 0:
                 position = closed
                 yield "dropped", start, closed, name
                 continue
@@ -106,45 +106,20 @@ _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])[^<>]*>", re.IGNORECASE) for 
 
 
 def _closing(
-    text: str, pattern: re.Pattern[str], start: int, stop: int, key: str, missing: set[str]
+    find: Callable[[str, int, int], re.Match[str] | None],
+    text: str,
+    start: int,
+    stop: int,
+    key: str,
+    missing: set[str],
 ) -> int:
     """Return the end of the next match, or -1. A missing mark is not searched for again."""
     if key in missing:
         return -1
-    if match := pattern.search(text, start, stop):
+    if match := find(text, start, stop):
         return match.end()
     missing.add(key)
     return -1
-
-
-def _tag_end(
-    text: str, start: int, stop: int, plain_until: int, missing: set[str]
-) -> tuple[int, int]:
-    """Return the end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
-    if ">" in missing:
-        return -1, plain_until
-    if start >= plain_until and (usual := _USUAL_REST.match(text, start, stop)):
-        return usual.end(), plain_until
-    position = start
-    while start >= plain_until:
-        match = _IN_TAG.search(text, position, stop)
-        if not match:  # every ">" is in quotes, so one of them is not closed where it should be
-            plain_until = stop
-            break
-        mark = match.group()
-        if mark == ">":
-            return match.end(), plain_until
-        position = match.end()
-        if _QUOTED_AFTER.search(text, max(start, match.start() - 20), match.start()):
-            closing = text.find(mark, position, stop)
-            if closing < 0:
-                plain_until = position
-                break
-            position = closing + 1
-    end = text.find(">", start, stop)
-    if end < 0:
-        missing.add(">")
-    return end + 1 if end >= 0 else -1, plain_until
 
 
 def attribute(tag: str, name: str) -> str:

@@ -143,7 +143,7 @@ class Cutter:
         short = [cell for cell in row.carried if cell.end - cell.start <= _LONGEST_REPEATED]
         cells = sorted([*self.table.cells(row), *short], key=lambda cell: cell.column)
         contents = [self.writer.cell(cell) for cell in cells]
-        labels = [self._label(cell, each) for cell, each in zip(cells, contents, strict=True)]
+        labels = list(map(self._label, cells))
         begins = self._begins(index, cells)
         spans: list[Span] = []
         low, count = 0, 1
@@ -175,16 +175,11 @@ class Cutter:
 
     def _labels_fit(self) -> bool:
         """Whether the chunks of the first row contain all labels of the header."""
-        if self._fits(self.writer.content(0, 1)):
+        if self._fits(self.writer.content(0, 1)) or not self.table.header:
             return True
         cells = self.table.cells(self.table.rows[0])
         columns = {cell.column + shift for cell in cells for shift in range(cell.width)}
-        if not self.table.header:
-            return True
-        if not set(range(len(self.table.labels))) <= columns:
-            return False
-        whole = all(self._label(c, self.writer.cell(c)) == self._names(c) for c in cells)
-        return whole and bool(self._cut_row(0))
+        return columns.issuperset(range(len(self.table.labels))) and bool(self._cut_row(0))
 
     def _inside(self, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
         """Return one cell, cut as text under its label; [] if the label leaves no room."""
@@ -209,21 +204,7 @@ class Cutter:
             for begin, stop, each in zip(starts, [*ends, end], contents, strict=True)
         ]
 
-    def _label(self, cell: Cell, content: str) -> str:
-        """Return the label above a cell, shortened to half of the room if both do not fit."""
-        label = self._names(cell)
-        if self._fits(self.writer.part([label], [content])):
-            return label
-        parts = label.split(" ")
-        markup = self._length(self.writer.part([""], [""]))
-        most = (self.size - markup) // 2 + markup
-
-        def fits(count: int) -> bool:
-            return self._length(self.writer.part([" ".join(parts[:count])], [""])) <= most
-
-        return " ".join(parts[: _largest(fits, len(parts), 4)])
-
-    def _names(self, cell: Cell) -> str:
+    def _label(self, cell: Cell) -> str:
         return joined(self.writer.labels[cell.column : cell.column + cell.width])
 
     def _fits(self, content: str) -> bool:
