@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
+from rag_splitters.text.charsets import declared_encoding
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +29,6 @@ _DECLARATION = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = 2048  # bytes at the beginning of a page that may declare its encoding
-_IN_BROWSERS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
-"""The encodings that browsers use for declared ones (the Encoding Standard)."""
 _WESTERN = "cp1252"
 _GUESSES = (
     *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1258))),
@@ -104,11 +95,11 @@ def _declared_encoding(data: bytes) -> str | None:
     declaration = _DECLARATION.search(data[:_BEGINNING])
     if declaration is None:
         return None
+    name = next(filter(None, declaration.groups())).decode("ascii")
     try:
-        encoding = codecs.lookup(next(filter(None, declaration.groups())).decode("ascii"))
+        return declared_encoding(name)
     except LookupError:
         return None
-    return _IN_BROWSERS.get(encoding.name, encoding.name)
 
 
 def _guess(data: bytes, name: str, where: str) -> str:

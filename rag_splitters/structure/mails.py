@@ -19,6 +19,7 @@ from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
+from rag_splitters.text.charsets import declared_encoding
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
@@ -384,12 +385,14 @@ def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
 def _charset_of(data: bytes, charset: str, name: str) -> str:
     """Return the declared encoding; if bytes do not fit, UTF-8, windows-1252 or Latin-1."""
     charset = charset.strip("'\" ").lower()
-    for encoding in (charset, "utf-8", "cp1252"):
+    own = () if charset == "us-ascii" else (charset,)  # mails without an encoding have this one
+    for declared in (*own, "utf-8", "cp1252"):
         try:
+            encoding = declared_encoding(declared)
             data.decode(encoding)
         except (LookupError, ValueError):  # "hex" and "rot13" are no text encodings
             continue
-        if encoding == "cp1252" != charset:
+        if declared == "cp1252" != charset:
             logger.warning("%s has text that is not in %s: read as cp1252", name, charset)
         return encoding
     logger.warning("%s has text that is not in %s: read as Latin-1", name, charset)
@@ -407,8 +410,11 @@ def _decode_quoted(data: bytes) -> bytes:
 
 def _decode_header(header: str) -> str:
     """Decode a header such as "=?utf-8?q?Caf=C3=A9?="."""
+    if "=?" not in header:
+        return header
     try:
-        return str(make_header(decode_header(header))) if "=?" in header else header
+        words = [(word, name and declared_encoding(name)) for word, name in decode_header(header)]
+        return str(make_header(words))
     except (MessageError, LookupError, ValueError):
         return header
 
