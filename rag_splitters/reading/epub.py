@@ -33,7 +33,8 @@ def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
     parts: list[str] = []
     headings: list[Block] = []
     length = 0
-    for page in map(plain_page, chapters):
+    for chapter in chapters:
+        page = plain_page(chapter, main_content_only=False)  # an "aside" in a book is a note
         if page.text:
             headings += [
                 replace(each, start=length + each.start, end=length + each.end)
