@@ -39,6 +39,13 @@ _GUESSES = (
 old Macs, are guessed wrongly more often than rightly: of the 388 files of chardet's tests, 18 are
 read wrongly, and 21 with all that browsers know."""
 
+_MOST_DAMAGED = 0.1  # invalid bytes for each letter of several bytes in a damaged text in UTF-8
+_NOT_ASCII = bytes(range(0x80, 0x100))
+_WESTERN_LETTERS = {0xDC00 + byte: chr(byte) for byte in _NOT_ASCII} | {
+    0xDC00 + letter.encode(_WESTERN)[0]: letter for letter in _NOT_ASCII.decode(_WESTERN, "ignore")
+}
+"""What becomes of invalid bytes, by their codes in "surrogateescape"."""
+
 
 def has_mark(data: bytes) -> bool:
     """Whether a text begins with a byte order mark, which says how it is encoded."""
@@ -49,8 +56,9 @@ def decode(data: bytes, name: str) -> str:
     """Decode a file's text, without a byte order mark. No character is ever replaced.
 
     A text with the escape sequences of ISO-2022 is read by them. Any other text without a mark that
-    is not UTF-8 is read in the encoding that HTML, XML or CSS declares, else in the one that
-    charset-normalizer guesses, which a warning in the log names; of equally likely ones, in cp1252.
+    is not UTF-8 is read in the encoding that HTML, XML or CSS declares. Without one, it is UTF-8
+    with a few bytes in cp1252, such as those of a letter that was cut off, or else in the encoding
+    that charset-normalizer guesses; of equally likely ones, in cp1252. The log warns of both.
 
     Raises: ValueError if it is not a text file, or if no encoding fits; ImportError if
     charset-normalizer is needed and not installed.
@@ -77,6 +85,9 @@ def decode(data: bytes, name: str) -> str:
             return data.decode(declared)
         except (UnicodeDecodeError, LookupError):  # "hex" and "rot13" are no text encodings
             logger.warning("%s is not in the encoding %s that it declares", name, declared)
+    if (damaged := _decode_damaged(data)) is not None:
+        logger.warning("%s is damaged UTF-8 (%s): reading such bytes as cp1252", name, where)
+        return damaged
     return _guess(data, name, where)
 
 
@@ -100,6 +111,20 @@ def _declared_encoding(data: bytes) -> str | None:
         return declared_encoding(name)
     except LookupError:
         return None
+
+
+def _decode_damaged(data: bytes) -> str | None:
+    """Decode a text in UTF-8 with invalid bytes, if these are few; None otherwise.
+
+    >>> _decode_damaged("Чай зелёный, ".encode() + b"caf\\xe9")
+    'Чай зелёный, café'
+    """
+    valid = data.decode("utf-8", "ignore")
+    damaged = len(data) - len(valid.encode())
+    letters = len(valid) - len(data.translate(None, _NOT_ASCII))
+    if damaged > _MOST_DAMAGED * letters:
+        return None
+    return data.decode("utf-8", "surrogateescape").translate(_WESTERN_LETTERS)
 
 
 def _guess(data: bytes, name: str, where: str) -> str:
