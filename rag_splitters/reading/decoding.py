@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.text.charsets import declared_encoding
+from rag_splitters.text.charsets import WESTERN, declared_encoding, is_damaged_utf_8
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +38,6 @@ _GUESSES = (
 """The usual encodings that browsers know. Others, such as those of DOS, of Celtic languages and of
 old Macs, are guessed wrongly more often than rightly: of the 388 files of chardet's tests, 18 are
 read wrongly, and 21 with all that browsers know."""
-
-_MOST_DAMAGED = 0.1  # invalid bytes for each letter of several bytes in a damaged text in UTF-8
-_NOT_ASCII = bytes(range(0x80, 0x100))
-_WESTERN_LETTERS = {0xDC00 + byte: chr(byte) for byte in _NOT_ASCII} | {
-    0xDC00 + letter.encode(_WESTERN)[0]: letter for letter in _NOT_ASCII.decode(_WESTERN, "ignore")
-}
-"""What becomes of invalid bytes, by their codes in "surrogateescape"."""
 
 
 def has_mark(data: bytes) -> bool:
@@ -85,9 +78,9 @@ def decode(data: bytes, name: str) -> str:
             return data.decode(declared)
         except (UnicodeDecodeError, LookupError):  # "hex" and "rot13" are no text encodings
             logger.warning("%s is not in the encoding %s that it declares", name, declared)
-    if (damaged := _decode_damaged(data)) is not None:
+    if is_damaged_utf_8(data):
         logger.warning("%s is damaged UTF-8 (%s): reading such bytes as cp1252", name, where)
-        return damaged
+        return data.decode("utf-8", WESTERN)
     return _guess(data, name, where)
 
 
@@ -111,20 +104,6 @@ def _declared_encoding(data: bytes) -> str | None:
         return declared_encoding(name)
     except LookupError:
         return None
-
-
-def _decode_damaged(data: bytes) -> str | None:
-    """Decode a text in UTF-8 with invalid bytes, if these are few; None otherwise.
-
-    >>> _decode_damaged("Чай зелёный, ".encode() + b"caf\\xe9")
-    'Чай зелёный, café'
-    """
-    valid = data.decode("utf-8", "ignore")
-    damaged = len(data) - len(valid.encode())
-    letters = len(valid) - len(data.translate(None, _NOT_ASCII))
-    if damaged > _MOST_DAMAGED * letters:
-        return None
-    return data.decode("utf-8", "surrogateescape").translate(_WESTERN_LETTERS)
 
 
 def _guess(data: bytes, name: str, where: str) -> str:

@@ -356,6 +356,21 @@ def test_a_wrong_encoding_is_named_in_a_warning(
     assert "a.eml has text that is not in us-ascii: read as cp1252" in caplog.text
 
 
+@pytest.mark.parametrize("transfer", ["8bit", "base64", "quoted-printable"])
+@pytest.mark.parametrize("text", ["Письмо о чае и о том, где пьют", "a"])
+def test_damaged_letters_in_mails_leave_the_others_as_they_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, transfer: str
+) -> None:
+    data = text.encode() + b" caf\xe9 \x81"
+    body = {"base64": base64.b64encode(data), "quoted-printable": quopri.encodestring(data)}
+    head = "From: a@b\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: "
+    mail = f"{head}{transfer}\n\n".encode() + body.get(transfer, data)
+    (tmp_path / "a.eml").write_bytes(mail)
+    (document,) = FileLoader(tmp_path / "a.eml").load()
+    assert document.page_content == f"{text} café \x81"
+    assert "read as cp1252" in caplog.text or "reading such bytes as cp1252" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("charset", "encoding", "text"),
     [("iso-8859-1", "cp1252", "“Té” – 5 €"), ("gb2312", "gb18030", "什麼這镕")],
