@@ -97,6 +97,11 @@ def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None
     return property(read or attrgetter(parameter), assign)
 
 
+def chunk_overlap(splitter: Any) -> Any:
+    """Return a splitter's overlap in units, also if it was passed as a share of the size."""
+    return getattr(splitter, "overlap", splitter.chunk_overlap)
+
+
 def length_function(splitter: Any) -> Callable[[str], int]:
     """Return a function that measures a text in a splitter's unit."""
     return partial(text_length, length_function=splitter.length_function)

@@ -153,6 +153,8 @@ class ParentDocumentRetriever(
             return values
         if isinstance(rows := values.get("docstore"), KeyValueStore):
             values = {**values, "docstore": DocumentStore(rows)}
+        elif ByteStore in getattr(type(rows), "__orig_bases__", ()):
+            raise InputError(f"{type(rows).__name__} stores bytes: pass it as byte_store")
         if values.get("byte_store") is None:
             return values
         documents = ByteDocuments(values["byte_store"])

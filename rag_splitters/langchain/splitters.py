@@ -17,6 +17,7 @@ from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.langchain.documents import check_document, chunk_documents
 from rag_splitters.langchain.options import (
+    chunk_overlap,
     keep_separator,
     langchain_attribute,
     length_function,
@@ -89,7 +90,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         return our_parameters(cls, parameters)
 
     _add_start_index = langchain_attribute("add_start_index")
-    _chunk_overlap = langchain_attribute("chunk_overlap")
+    _chunk_overlap = langchain_attribute("chunk_overlap", chunk_overlap)
     _chunk_size = langchain_attribute("chunk_size")
     _keep_separator = langchain_attribute("keep_separator", keep_separator)
     _length_function = langchain_attribute("length_function", length_function)

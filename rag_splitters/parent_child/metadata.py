@@ -139,13 +139,19 @@ def value_kind(value: object) -> str | None:
     """Return the kind of a value that Chroma accepts; None of one that it does not.
 
     It accepts strings, bounded numbers, and lists of one kind of them, whose kind ends with "[]".
+    Those of a subclass count, too, such as members of an enumeration and NumPy's float64.
+
+    >>> import numpy as np
+    >>> value_kind(np.float64(2)), value_kind([True]), value_kind(np.arange(2))
+    ('float', 'bool[]', None)
     """
-    kind = type(value)
-    if kind is str or kind is bool:
-        return kind.__name__
-    if type(value) is int:
+    if isinstance(value, str):
+        return "str"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
         return "int" if -(2**63) <= value < 2**63 else None
-    if type(value) is float:
+    if isinstance(value, float):
         return "float" if math.isfinite(value) else None
     if not isinstance(value, list):
         return None
@@ -162,21 +168,25 @@ def is_storable_key(key: str) -> bool:
 
 
 def _storable(value: Any) -> Any:
-    """Return a value as Chroma accepts it; None of one that it does not."""
-    if type(value) is str:
-        return without_surrogates(value)
+    """Return a value as Chroma accepts it, also in a list; None of one that it does not."""
+    if isinstance(value, str):
+        return without_surrogates(str.__str__(value))
     if value_kind(value) is None:
         return None
-    return [_storable(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, float):
+        return float(value)
+    return value if isinstance(value, bool) else int(value)
 
 
 def _measure(value: Any) -> tuple[int, int]:
     """Return how many values a value is, and how many characters."""
-    if type(value) is str:
+    if isinstance(value, str):
         return 1, len(value)
     if not isinstance(value, list):
         return 1, 0
-    return len(value), sum([len(item) for item in value if type(item) is str])
+    return len(value), sum([len(item) for item in value if isinstance(item, str)])
 
 
 def _equal(one: object, other: object) -> bool:

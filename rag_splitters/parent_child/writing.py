@@ -324,6 +324,9 @@ async def claim(docstore: Docstore) -> Turn | None:
 
     Two processes that begin in the same instant may miss each other.
 
+    Returns: None if another turn began or ended in the meantime: an operation that begins an index
+    and one that writes to it, for example, in one process.
+
     Raises DocstoreInUseError if another process has the turn, unless it is known to have ended.
     """
     last_claim = await _read_claim(docstore)
@@ -331,7 +334,7 @@ async def claim(docstore: Docstore) -> Turn | None:
     holder = Process.current()
     await docstore.write([_claim_row(number, holder)])
     if await _read_claim(docstore) != {"number": number, "holder": asdict(holder)}:
-        raise DocstoreInUseError("another process began to write to this docstore: try again")
+        return None
     return Turn(docstore, number, partial(release_claim, docstore, number))
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
+from rag_splitters.text.charsets import WESTERN, declared_encoding, is_damaged_utf_8
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +29,6 @@ _DECLARATION = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = 2048  # bytes at the beginning of a page that may declare its encoding
-_IN_BROWSERS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
-"""The encodings that browsers use for declared ones (the Encoding Standard)."""
 _WESTERN = "cp1252"
 _GUESSES = (
     *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1258))),
@@ -58,8 +49,9 @@ def decode(data: bytes, name: str) -> str:
     """Decode a file's text, without a byte order mark. No character is ever replaced.
 
     A text with the escape sequences of ISO-2022 is read by them. Any other text without a mark that
-    is not UTF-8 is read in the encoding that HTML, XML or CSS declares, else in the one that
-    charset-normalizer guesses, which a warning in the log names; of equally likely ones, in cp1252.
+    is not UTF-8 is read in the encoding that HTML, XML or CSS declares. Without one, it is UTF-8
+    with a few bytes in cp1252, such as those of a letter that was cut off, or else in the encoding
+    that charset-normalizer guesses; of equally likely ones, in cp1252. The log warns of both.
 
     Raises: ValueError if it is not a text file, or if no encoding fits; ImportError if
     charset-normalizer is needed and not installed.
@@ -86,6 +78,9 @@ def decode(data: bytes, name: str) -> str:
             return data.decode(declared)
         except (UnicodeDecodeError, LookupError):  # "hex" and "rot13" are no text encodings
             logger.warning("%s is not in the encoding %s that it declares", name, declared)
+    if is_damaged_utf_8(data):
+        logger.warning("%s is damaged UTF-8 (%s): reading such bytes as cp1252", name, where)
+        return data.decode("utf-8", WESTERN)
     return _guess(data, name, where)
 
 
@@ -104,11 +99,11 @@ def _declared_encoding(data: bytes) -> str | None:
     declaration = _DECLARATION.search(data[:_BEGINNING])
     if declaration is None:
         return None
+    name = next(filter(None, declaration.groups())).decode("ascii")
     try:
-        encoding = codecs.lookup(next(filter(None, declaration.groups())).decode("ascii"))
+        return declared_encoding(name)
     except LookupError:
         return None
-    return _IN_BROWSERS.get(encoding.name, encoding.name)
 
 
 def _guess(data: bytes, name: str, where: str) -> str:

@@ -31,7 +31,9 @@ def read_epub(data: bytes, name: str) -> tuple[str, list[Block], str]:
         chapters = [
             decode(archive.read(each), f"{name}: {each}") for each in _chapters(package, path)
         ]
-    pages = [page for page in map(plain_page, chapters) if page.text]
+    # All of each chapter, because an "aside" in a book is a note.
+    every_page = (plain_page(chapter, main_content_only=False) for chapter in chapters)
+    pages = [page for page in every_page if page.text]
     starts = accumulate((len(page.text) + 2 for page in pages), initial=0)
     headings = [
         replace(each, start=start + each.start, end=start + each.end)

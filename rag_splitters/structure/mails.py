@@ -19,6 +19,7 @@ from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
+from rag_splitters.text.charsets import WESTERN, declared_encoding, is_damaged_utf_8
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
@@ -323,7 +324,7 @@ class _Reader:
             if _COMPATIBLE.match(encoding):
                 self._add_lines(writer, part, encoding)
             else:
-                writer.add(data.decode(encoding), part.start, part.end)
+                writer.add(data.decode(encoding, WESTERN), part.start, part.end)
         return writer.excerpt()
 
     def _add_lines(self, writer: ExcerptWriter, part: _Part, encoding: str) -> None:
@@ -337,7 +338,7 @@ class _Reader:
             line = self.text[position:end]
             if self.is_mailbox and line[0] == ">" and line.lstrip(">").startswith("From "):
                 line, position = line[1:], position + 1
-            text = line.encode("latin-1").decode(encoding) if encoding else line
+            text = line.encode("latin-1").decode(encoding, WESTERN) if encoding else line
             writer.add(text, position, end)
             position = end
 
@@ -345,7 +346,7 @@ class _Reader:
         raw = self.text[part.start : part.end]
         data = _bytes_of(raw, "quoted-printable", self.is_bytes)
         encoding = _charset_of(data, charset, self.name)
-        decoded = data.decode(encoding)
+        decoded = data.decode(encoding, WESTERN)
         if not (_COMPATIBLE.match(encoding) and raw.isascii()):
             writer.add(decoded, part.start, part.end)
             return
@@ -353,7 +354,7 @@ class _Reader:
         for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
             own.copy(position, match.start())
             letters = _decode_quoted(match[0].encode("ascii"))
-            own.add(letters.decode(encoding, "replace"), *match.span())
+            own.add(letters.decode(encoding, WESTERN), *match.span())
             position = match.end()
         own.copy(position, part.end)
         if own.excerpt().text != decoded:  # such as for white space at the ends of lines
@@ -363,7 +364,7 @@ class _Reader:
 
     def _in_charset(self, data: bytes, charset: str) -> str:
         """Decode bytes in the declared encoding, or in one that fits."""
-        return data.decode(_charset_of(data, charset, self.name))
+        return data.decode(_charset_of(data, charset, self.name), WESTERN)
 
 
 def _encoding_of(part: _Part) -> str:
@@ -382,18 +383,19 @@ def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
 
 
 def _charset_of(data: bytes, charset: str, name: str) -> str:
-    """Return the declared encoding; if bytes do not fit, UTF-8, windows-1252 or Latin-1."""
+    """Return the declared encoding; if bytes do not fit, UTF-8 or, with `WESTERN`, windows-1252."""
     charset = charset.strip("'\" ").lower()
-    for encoding in (charset, "utf-8", "cp1252"):
-        try:
+    own = () if charset == "us-ascii" else (charset,)  # mails without an encoding have this one
+    for declared in (*own, "utf-8"):
+        with suppress(LookupError, ValueError):  # "hex" and "rot13" are no text encodings
+            encoding = declared_encoding(declared)
             data.decode(encoding)
-        except (LookupError, ValueError):  # "hex" and "rot13" are no text encodings
-            continue
-        if encoding == "cp1252" != charset:
-            logger.warning("%s has text that is not in %s: read as cp1252", name, charset)
-        return encoding
-    logger.warning("%s has text that is not in %s: read as Latin-1", name, charset)
-    return "latin-1"
+            return encoding
+    if is_damaged_utf_8(data):
+        logger.warning("%s has damaged UTF-8: reading such bytes as cp1252", name)
+        return "utf-8"
+    logger.warning("%s has text that is not in %s: read as cp1252", name, charset)
+    return "cp1252"
 
 
 def _decode_quoted(data: bytes) -> bytes:
@@ -407,8 +409,11 @@ def _decode_quoted(data: bytes) -> bytes:
 
 def _decode_header(header: str) -> str:
     """Decode a header such as "=?utf-8?q?Caf=C3=A9?="."""
+    if "=?" not in header:
+        return header
     try:
-        return str(make_header(decode_header(header))) if "=?" in header else header
+        words = [(word, name and declared_encoding(name)) for word, name in decode_header(header)]
+        return str(make_header(words))
     except (MessageError, LookupError, ValueError):
         return header
 

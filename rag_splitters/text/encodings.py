@@ -115,8 +115,7 @@ def _build_encoding(name: str, folders: tuple[Path, ...]) -> Any:
         raise InputError(
             f"the file of the encoding {name!r} is not on this machine, and it is not downloaded "
             "automatically: set TIKTOKEN_CACHE_DIR to a folder that holds it (to fill the folder, "
-            f"run tiktoken.get_encoding({cached!r}) once with a network), or use "
-            "cl100k_base or o200k_base"
+            f"run tiktoken.get_encoding({cached!r}) once with a network), or use cl100k_base"
         )
     return Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})
 

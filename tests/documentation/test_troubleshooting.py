@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import ParentDocumentRetriever as ClassicRetriever
 from langchain_core.documents import Document
+from langchain_core.stores import InMemoryStore
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from llama_index.core import Document as LlamaIndexDocument
 from pydantic import SecretStr
@@ -134,6 +137,15 @@ def add_unstorable() -> None:
     )
 
 
+def add_equal_documents_to_classic() -> None:
+    retriever = ClassicRetriever(
+        vectorstore=Chroma(embedding_function=HashingEmbeddings()),  # type: ignore[arg-type]
+        docstore=InMemoryStore(),
+        child_splitter=RecursiveTextSplitter(chunk_size=100),
+    )
+    retriever.add_documents([Document("Tea is green."), Document("Tea is green.")])
+
+
 def pickle_model_with_headers() -> None:
     model = ChatOpenAI(api_key=SecretStr("x"), default_headers={"X-Key": "secret"})
     pickle.dumps(AgenticChunker(llm=model))
@@ -193,6 +205,7 @@ RAISED: dict[str, Callable[[], object]] = {
     ),
     "an asynchronous operation on this index is under way in this thread": add_while_adding,
     "cannot be pickled: it holds open stores": lambda: with_retriever(pickle.dumps),
+    "Expected IDs to be unique, found": add_equal_documents_to_classic,
     "invalid PostgreSQL URL: use postgresql://user:password@host/database": lambda: PostgresStore(
         "nonsense://x"
     ),

@@ -103,6 +103,12 @@ def test_attributes_that_other_code_reads_are_there(theirs: Any, kind: Any, opti
     assert other._length_function(PROSE) == one._length_function(PROSE)
 
 
+def test_overlap_is_read_in_units() -> None:
+    assert ours.TokenTextSplitter()._chunk_overlap == 25
+    assert RecursiveTextSplitter(chunk_size=50, chunk_overlap=0.1)._chunk_overlap == 5
+    assert ours.HybridTextSplitter(chunk_overlap=7)._chunk_overlap == 7
+
+
 def test_separators_are_those_that_are_used() -> None:
     assert RecursiveTextSplitter()._separators == RecursiveCharacterTextSplitter()._separators
     assert RecursiveTextSplitter(separators=["|"])._separators == ["|"]

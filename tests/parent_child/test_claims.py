@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
+from langchain_core.stores import InMemoryStore
 
 from rag_splitters.calls import run
 from rag_splitters.langchain import parent_document_retriever
@@ -97,6 +98,28 @@ def test_the_claim_of_another_machine_stays_until_it_is_released(
         assert retriever.add_documents([snow]) == ["snow"]
         retriever.verify(repair=True)
         assert retriever.verify().is_sound
+
+
+class ReleasedLate(InMemoryStore):
+    """A store in which the turn before ends just after the first claim of the next one."""
+
+    is_released = False
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+        super().mset(key_value_pairs)
+        for key, row in key_value_pairs:
+            if key == writing.CLAIM_KEY and row.metadata["holder"] and not self.is_released:
+                self.is_released = True
+                super().mset([(key, Document("", metadata=row.metadata | {"holder": None}))])
+
+
+def test_a_claim_that_meets_the_end_of_another_is_made_again() -> None:
+    """Those that begin an index and those that write to it end their turns independently."""
+    store = ReleasedLate()
+    rain = Document(page_content="Rain fell.", id="rain")
+    with parent_document_retriever([rain], docstore=store) as retriever:
+        assert store.is_released
+        assert retriever.list_ids() == ["rain"]
 
 
 @every_front_end

@@ -20,6 +20,7 @@ from langchain_classic.retrievers import (
 )
 from langchain_classic.retrievers import ParentDocumentRetriever as Classic
 from langchain_classic.retrievers.document_compressors import LLMChainExtractor
+from langchain_classic.storage import LocalFileStore
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.load import dumps, loads
@@ -303,7 +304,9 @@ def test_k_of_search_kwargs_counts_the_children_that_are_used() -> None:
     assert len(children.invoke(QUESTIONS[0])) == 3
 
 
-def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(chroma: Chroma) -> None:
+def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(
+    chroma: Chroma, tmp_path: Path
+) -> None:
     child: Any = {"child_splitter": SPLITTERS["child_splitter"]}
     store = InMemoryByteStore()
     for options in ({}, {"parent_splitter": None}):
@@ -317,6 +320,8 @@ def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(chro
     assert not set(texts(small.invoke(QUESTIONS[0]))) & set(TEXTS)
     with pytest.raises(ValueError, match="pass docstore or byte_store, not both"):
         parent_document_retriever(byte_store=store, docstore=InMemoryStore())
+    with pytest.raises(ValueError, match="LocalFileStore stores bytes: pass it as byte_store"):
+        parent_document_retriever(DOCUMENTS, docstore=LocalFileStore(tmp_path))  # type: ignore[arg-type]
 
 
 def test_numbers_of_any_kind_are_scores() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -60,6 +62,21 @@ def test_a_key_that_no_child_stores_is_an_error(
         front.delete(retriever, [name for name, _, _ in PAGES])
         front.do(retriever, "add_documents", front.documents([("new", "Other words.", {})]))
         assert front.find(front.varied(retriever, where={"author": "x"}), "amber") == []
+
+
+class Team(str, Enum):
+    RED = "red"
+
+
+@every_front_end
+@pytest.mark.parametrize("is_on_disk", [True, False])
+def test_values_of_subclasses_are_found(front: FrontEnd, is_on_disk: bool, tmp_path: Path) -> None:
+    metadata = {"team": Team.RED, "price": np.float64(2), "teams": [Team.RED, "blue"]}
+    path = tmp_path if is_on_disk else None
+    with closing(front.build([("p", sentence(1), metadata)], path=path)) as retriever:
+        for where in ({"team": "red"}, {"price": 2.0}):
+            (result,) = front.find(front.varied(retriever, where=where), "amber")
+            assert result.metadata.items() >= metadata.items()
 
 
 def test_conditions_inside_others_count() -> None:

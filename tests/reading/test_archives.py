@@ -70,6 +70,16 @@ def test_chapters_of_a_book_are_in_order_with_headings(tmp_path: Path) -> None:
     assert [chunk.metadata["headings"] for chunk in chunks] == [["Green"], ["Black"]]
 
 
+def test_notes_and_indexes_of_a_book_are_text(tmp_path: Path) -> None:
+    words = "Green tea is poured at seventy degrees, and the leaves are used three times. " * 8
+    note = '<aside epub:type="footnote"><p>Or twice.</p></aside><footer>Ann wrote it.</footer>'
+    links = "".join(f'<li><a href="one.xhtml#p{n}">leaf {n}</a></li>' for n in range(5))
+    page = PAGE.replace("{}", f"<h1>Green</h1><p>{words}</p>{note}<ul>{links}</ul>")
+    (source,) = read_file(write(tmp_path / "tea.epub", BOOK | {"OEBPS/two.xhtml": page}))
+    for text in ("Or twice.", "Ann wrote it.", "leaf 4"):
+        assert text in source.text
+
+
 def test_sheets_of_a_workbook_are_tables(tmp_path: Path) -> None:
     (source,) = read_file(write(tmp_path / "tea.xlsx", WORKBOOK))
     assert source.text == (

@@ -121,6 +121,18 @@ def test_the_encoding_of_a_sentence_is_guessed(text: str, encoding: str) -> None
     assert decode(text.encode(encoding), "a.txt") == text
 
 
+@pytest.mark.parametrize("label", ["", "<meta charset=utf-8>"])
+@pytest.mark.parametrize(
+    ("data", "letters"), [(b"\xe2\x80", "â€"), (b"\x93caf\xe9\x94", "“café”"), (b"\xd0\x81", "Ё")]
+)
+def test_damaged_letters_leave_the_others_as_they_are(
+    caplog: pytest.LogCaptureFixture, data: bytes, letters: str, label: str
+) -> None:
+    text = f"{label}Смотрители ежедневно проверяют лампу и вечером закрывают дверь. "
+    assert decode(text.encode() + data + b".", "a.txt") == f"{text}{letters}."
+    assert ("reading such bytes as cp1252" in caplog.text) == (letters != "Ё")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import mailbox
+import quopri
 from bisect import bisect_right
 from collections.abc import Sequence
 from email.message import EmailMessage
@@ -352,6 +354,48 @@ def test_a_wrong_encoding_is_named_in_a_warning(
     (document,) = FileLoader(tmp_path / "a.eml").load()
     assert (document.page_content, document.metadata["subject"]) == ("Café", "Té")
     assert "a.eml has text that is not in us-ascii: read as cp1252" in caplog.text
+
+
+@pytest.mark.parametrize("transfer", ["8bit", "base64", "quoted-printable"])
+@pytest.mark.parametrize("text", ["Письмо о чае и о том, где пьют", "a"])
+def test_damaged_letters_in_mails_leave_the_others_as_they_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, transfer: str
+) -> None:
+    data = text.encode() + b" caf\xe9 \x81"
+    body = {"base64": base64.b64encode(data), "quoted-printable": quopri.encodestring(data)}
+    head = "From: a@b\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: "
+    mail = f"{head}{transfer}\n\n".encode() + body.get(transfer, data)
+    (tmp_path / "a.eml").write_bytes(mail)
+    (document,) = FileLoader(tmp_path / "a.eml").load()
+    assert document.page_content == f"{text} café \x81"
+    assert "read as cp1252" in caplog.text or "reading such bytes as cp1252" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding", "text"),
+    [("iso-8859-1", "cp1252", "“Té” – 5 €"), ("gb2312", "gb18030", "什麼這镕")],
+)
+@pytest.mark.parametrize("transfer", ["8bit", "base64", "quoted-printable"])
+def test_declared_encodings_mean_what_they_mean_in_browsers(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    charset: str,
+    encoding: str,
+    text: str,
+    transfer: str,
+) -> None:
+    data = text.encode(encoding)
+    word = base64.b64encode(data)
+    body = {"8bit": data, "base64": word, "quoted-printable": quopri.encodestring(data)}
+    head = (
+        f"From: a@b\r\nSubject: =?{charset}?b?{word.decode()}?=\r\n"
+        f"Content-Type: text/plain; charset={charset}\r\n"
+        f"Content-Transfer-Encoding: {transfer}\r\n\r\n"
+    )
+    (tmp_path / "a.eml").write_bytes(head.encode() + body[transfer])
+    (document,) = FileLoader(tmp_path / "a.eml").load()
+    assert (document.page_content, document.metadata["subject"]) == (text, text)
+    assert "read as" not in caplog.text
 
 
 def test_original_messages_are_quotations_and_forwarded_ones_are_not() -> None:

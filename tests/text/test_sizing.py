@@ -437,7 +437,7 @@ def test_tokens_need_no_llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llama_index", None)
     encodings._build_encoding.cache_clear()
     assert load_encoding("cl100k_base").encode_ordinary("one two three") == [606, 1403, 2380]
-    with pytest.raises(ValueError, match="set TIKTOKEN_CACHE_DIR"):
+    with pytest.raises(ValueError, match=r"set TIKTOKEN_CACHE_DIR .* or use cl100k_base$"):
         load_encoding("o200k_base")
 
 
