@@ -149,9 +149,12 @@ class _StoreCache(TextCache):
         )
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Call[Any]:
-        """Call a method of the store, or its asynchronous counterpart."""
-        function, twin = getattr(self.store, method), getattr(self.store, f"a{method}")
-        return Call(partial(function, *args, **kwargs), partial(twin, *args, **kwargs))
+        """Call a method of the store or, in asynchronous use, its counterpart if it has one."""
+        twin = getattr(self.store, f"a{method}", None)
+        return Call(
+            partial(getattr(self.store, method), *args, **kwargs),
+            partial(twin, *args, **kwargs) if twin else None,
+        )
 
 
 class _LangChainCache(_StoreCache):

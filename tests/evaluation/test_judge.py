@@ -44,6 +44,7 @@ MODELS = [
     AsyncFunction(odd),
     LangChainDouble(script=odd),
     LlamaIndexDouble(script=odd),
+    Function(odd),
     AsyncFunction(odd),
 ]
 
