@@ -10,6 +10,7 @@ from rag_splitters.contract.chunker import Chunker, without
 from rag_splitters.contract.options import Rules, ignore, only, rename, translate
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.conversions import SentenceSpans, length_in_tokens
+from rag_splitters.parameters.messages import describe_value
 
 _SEPARATORS = "token windows have no separators; use RecursiveNodeParser(separators=[...])"
 _LEVELS = "pass chunk_sizes=[...], the size of each level"
@@ -41,6 +42,17 @@ def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     elif parameters.get("tokenizer") is None:
         ours["length_function"] = "tokens"
     return ours
+
+
+def _segmenter(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a segmenter of a function that returns the sentences of a text."""
+    function = parameters[name]
+    if function is None:
+        return {}
+    if not callable(function):
+        got = describe_value(function)
+        raise InputError(f"{name} must be a function from a text to its sentences, got {got}")
+    return {"segmenter": SentenceSpans(function)}
 
 
 _RULES: Rules = {
@@ -83,7 +95,7 @@ _RULES: Rules = {
     "embeddings": {"embed_model": rename("embeddings")},
     "length_function": {"tokenizer": rename("length_function", length_in_tokens)},
     "segmenter": {
-        "chunking_tokenizer_fn": rename("segmenter", SentenceSpans),
-        "sentence_splitter": rename("segmenter", SentenceSpans),
+        "chunking_tokenizer_fn": _segmenter,
+        "sentence_splitter": _segmenter,
     },
 }
