@@ -20,7 +20,7 @@ from rag_splitters.parent_child.consistency import check_scope
 from rag_splitters.parent_child.index import ParentChildIndex, stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add, find_documents, remove_documents
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:

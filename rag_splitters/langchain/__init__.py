@@ -17,10 +17,10 @@ from rag_splitters.models import Embedder, HashingEmbeddings
 if TYPE_CHECKING:
     from rag_splitters.langchain.kvstores import DocumentStore
     from rag_splitters.langchain.retriever import ParentDocumentRetriever, parent_document_retriever
-    from rag_splitters.parent_child.keyvalue import SQLiteStore
-    from rag_splitters.parent_child.postgres import PostgresStore
-    from rag_splitters.parent_child.redis import RedisStore
     from rag_splitters.parent_child.representations import Representations
+    from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
+    from rag_splitters.parent_child.stores.postgres import PostgresStore
+    from rag_splitters.parent_child.stores.redis import RedisStore
 
 __all__ = [
     "DocumentStore",
@@ -38,10 +38,10 @@ __all__ += splitters.__all__
 _LAZY = {
     "DocumentStore": "langchain.kvstores",
     "ParentDocumentRetriever": "langchain.retriever",
-    "PostgresStore": "parent_child.postgres",
-    "RedisStore": "parent_child.redis",
+    "PostgresStore": "parent_child.stores.postgres",
+    "RedisStore": "parent_child.stores.redis",
     "Representations": "parent_child.representations",
-    "SQLiteStore": "parent_child.keyvalue",
+    "SQLiteStore": "parent_child.stores.keyvalue",
     "parent_document_retriever": "langchain.retriever",
 }
 

@@ -20,12 +20,12 @@ from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.chroma import ChromaChildren
-from rag_splitters.parent_child.filters import filter_keys
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.keywords.metadata_index import filter_keys
 from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
-from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.stores.children import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.vectors import Draft, Vectors
 from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, Turn
 from rag_splitters.text.sources import copy_metadata

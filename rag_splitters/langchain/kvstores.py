@@ -9,8 +9,8 @@ from langchain_core.stores import BaseStore
 
 from rag_splitters.calls import arun, in_both_forms, run
 from rag_splitters.langchain.documents import to_document, to_entry
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
 from rag_splitters.parent_child.metadata import check_values
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore, KeyValueStore
 
 
 class DocumentStore(BaseStore[str, Document]):

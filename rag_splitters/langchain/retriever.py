@@ -40,7 +40,6 @@ from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
-from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -60,7 +59,8 @@ from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.search import Rerank
-from rag_splitters.parent_child.stores import ChildStore, Split
+from rag_splitters.parent_child.stores.children import ChildStore, Split
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from rag_splitters.parent_child.writing import Docstore
 from rag_splitters.tools import index_tools
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         ParentDocumentRetriever,
         parent_document_retriever,
     )
-    from rag_splitters.parent_child.keyvalue import SQLiteStore
-    from rag_splitters.parent_child.postgres import PostgresStore
-    from rag_splitters.parent_child.redis import RedisStore
     from rag_splitters.parent_child.representations import Representations
+    from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
+    from rag_splitters.parent_child.stores.postgres import PostgresStore
+    from rag_splitters.parent_child.stores.redis import RedisStore
 
 __all__ = [
     "FileReader",
@@ -40,10 +40,10 @@ _LAZY = {
     "HashingEmbedding": "llama_index.embeddings",
     "JSONKVStore": "llama_index.kvstores",
     "ParentDocumentRetriever": "llama_index.retriever",
-    "PostgresStore": "parent_child.postgres",
-    "RedisStore": "parent_child.redis",
+    "PostgresStore": "parent_child.stores.postgres",
+    "RedisStore": "parent_child.stores.redis",
     "Representations": "parent_child.representations",
-    "SQLiteStore": "parent_child.keyvalue",
+    "SQLiteStore": "parent_child.stores.keyvalue",
     "parent_document_retriever": "llama_index.retriever",
 }
 

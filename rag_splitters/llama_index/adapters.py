@@ -23,13 +23,6 @@ from rag_splitters.llama_index.nodes import text_of, user_id
 from rag_splitters.llama_index.parsers import ChunkerNodeParser
 from rag_splitters.parameters.checks import check_kind
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.chroma import ChromaChildren
-from rag_splitters.parent_child.keyvalue import (
-    KeyValueDocstore,
-    KeyValueStore,
-    entry_from_value,
-    entry_to_value,
-)
 from rag_splitters.parent_child.records import EXCLUDED_KEY, POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
     HEADER_KEY,
@@ -39,7 +32,14 @@ from rag_splitters.parent_child.results import (
     read_matches,
     without_matches,
 )
-from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.stores.children import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.keyvalue import (
+    KeyValueDocstore,
+    KeyValueStore,
+    entry_from_value,
+    entry_to_value,
+)
 from rag_splitters.parent_child.vectors import Draft, Vectors
 from rag_splitters.parent_child.writing import Docstore, Expected, Keys, Rows, Turn
 from rag_splitters.text.origin import PLACES

@@ -10,7 +10,7 @@ from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVSto
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.keyvalue import KeyValueStore, checked
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore, checked
 
 _SEPARATOR = "\0"  # after a collection's name, so that no other collection has the same prefix
 

@@ -37,7 +37,6 @@ from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_has, check_keywords, check_kind
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
-from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -58,7 +57,8 @@ from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank
-from rag_splitters.parent_child.stores import ChildStore, Split
+from rag_splitters.parent_child.stores.children import ChildStore, Split
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from rag_splitters.parent_child.vectors import Vectors
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
 from rag_splitters.tools import index_tools

@@ -21,7 +21,7 @@ from rag_splitters.parent_child.results import (
     SCORE_KEY,
     free_key,
 )
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.text.origin import merged_places
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates

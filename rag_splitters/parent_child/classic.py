@@ -15,7 +15,7 @@ from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_O
 from rag_splitters.parent_child.identity import classic_children, ensure_identity
 from rag_splitters.parent_child.indexing import add, check_refusals, remove_rows
 from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 
 
 async def import_classic(stores: Stores) -> list[str]:

@@ -38,7 +38,7 @@ from rag_splitters.parent_child.records import (
     record_key,
 )
 from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from rag_splitters.parent_child.records import (
     metadata_hash,
 )
 from rag_splitters.parent_child.representations import Representations
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.parent_child.vectors import Draft, embedded_text
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.origin import PLACES, places_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rag_splitters.errors import InputError
 from rag_splitters.ids import stable_uuid
@@ -13,24 +13,9 @@ from rag_splitters.parent_child.metadata import (
     value_kind,
 )
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 
 _PREFIX = f"{STATE_PREFIX}unsearchable/"
-
-
-def filter_keys(where: object) -> frozenset[str]:
-    """Return the metadata keys that a filter of Chroma's names.
-
-    >>> sorted(filter_keys({"$and": [{"team": "red"}, {"$or": [{"year": {"$gt": 2000}}]}]}))
-    ['team', 'year']
-    """
-    keys: set[str] = set()
-    for key, value in where.items() if isinstance(where, Mapping) else ():
-        if key in ("$and", "$or") and isinstance(value, list):
-            keys.update(*map(filter_keys, value))
-        elif isinstance(key, str) and not key.startswith("$"):
-            keys.add(key)
-    return frozenset(keys)
 
 
 def unsearchable_rows(

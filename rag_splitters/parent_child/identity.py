@@ -13,7 +13,6 @@ from typing import Any
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.errors import (
     DamagedRowsError,
     IndexMismatchError,
@@ -21,7 +20,8 @@ from rag_splitters.parent_child.errors import (
 )
 from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
 from rag_splitters.parent_child.revisions import new_revision, revision_row
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.chroma import MODEL_LABEL
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.parent_child.writing import Docstore
 
 INDEX_LABEL = "rag_splitters_index"

@@ -31,7 +31,6 @@ from rag_splitters.parent_child.indexing import (
     remove,
     statuses,
 )
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
 from rag_splitters.parent_child.opening import Shared
 from rag_splitters.parent_child.options import Query, SearchType
@@ -39,7 +38,9 @@ from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.representations import Representations
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
-from rag_splitters.parent_child.stores import ChildStore, Split, Stores
+from rag_splitters.parent_child.stores.children import ChildStore, Split
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.parent_child.writing import Docstore, Turn, release_claim
 
 logger = logging.getLogger("rag_splitters")

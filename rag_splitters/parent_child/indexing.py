@@ -22,7 +22,6 @@ from rag_splitters.models import ModelError
 from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.batching import DOCUMENTS_AT_ONCE, batched
-from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import draft_documents
 from rag_splitters.parent_child.errors import MissingParentsError, RefusedDocumentsError
 from rag_splitters.parent_child.filters import unsearchable_rows
@@ -34,12 +33,13 @@ from rag_splitters.parent_child.identity import (
     refuse_classic,
     write_identity,
 )
-from rag_splitters.parent_child.keyword_index import Revision
+from rag_splitters.parent_child.keywords.index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.metadata import check_values
 from rag_splitters.parent_child.records import Entry, Record, is_chunk_id, is_own_parent, record_key
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.chroma import MODEL_LABEL
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.parent_child.vectors import Draft, VectorsByText
 
 Status = Literal["added", "changed", "unchanged", "failed"]

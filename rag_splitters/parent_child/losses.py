@@ -16,7 +16,7 @@ from rag_splitters.parent_child.errors import MissingChildrenError, MissingParen
 from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64

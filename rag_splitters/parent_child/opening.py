@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.errors import FileError, InputError
-from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.errors import FolderInUseError, StoreError, explaining_full_disk
-from rag_splitters.parent_child.keyvalue import SQLiteStore
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.options import Count, SearchType
 from rag_splitters.parent_child.representations import RepresentationsField
+from rag_splitters.parent_child.stores.chroma import open_collection
+from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Process, Writer, lock_file
 from rag_splitters.text.surrogates import without_surrogates
 

@@ -11,10 +11,11 @@ from itertools import groupby
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
+from rag_splitters.parent_child.keywords.index import KeywordIndex, KeywordMatches
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.stores import ChildStore, Detail, Match, Stores
+from rag_splitters.parent_child.stores.children import ChildStore, Detail, Match
+from rag_splitters.parent_child.stores.stores import Stores
 
 MIN_FUSED = 100
 """Children of each ranking that are read, at least, before they are fused."""

@@ -18,7 +18,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.drafts import headings_of
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
-from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
+from rag_splitters.parent_child.keywords.index import KeywordIndex, Revision
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     STATE_PREFIX,
@@ -26,7 +26,7 @@ from rag_splitters.parent_child.records import (
     Record,
     record_key,
 )
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.parent_child.writing import ProcessLock, process_lock
 
 REVISION_KEY = f"{STATE_PREFIX}revision"

@@ -33,7 +33,7 @@ from rag_splitters.parent_child.options import MAX_RESULTS, Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
 from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record, record_key
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 
 Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
 """(question, children) -> the number of each child, best first, and its score if it has one."""

@@ -23,7 +23,7 @@ from rag_splitters.parent_child.indexing import read_sources
 from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry, Record, record_key
 from rag_splitters.parent_child.results import SCORE_KEY
 from rag_splitters.parent_child.revisions import prepare_keyword_index
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.origin import line_breaks
 from rag_splitters.text.sentences import sentence_spans

@@ -157,7 +157,7 @@ RUN_A_COMMAND = (
 IN_TURN: list[tuple[str, tuple[str, ...]]] = [
     ("import rag_splitters, rag_splitters.chunkers, rag_splitters.testing", FRAMEWORKS_AND_HEAVY),
     ("import rag_splitters.models, rag_splitters.chunkers.topic", FRAMEWORKS_AND_HEAVY),
-    ("import rag_splitters.parent_child.keyvalue", FRAMEWORKS_AND_HEAVY),
+    ("import rag_splitters.parent_child.stores.keyvalue", FRAMEWORKS_AND_HEAVY),
     (CUT_A_TEXT, FRAMEWORKS_AND_HEAVY),
     (RUN_A_COMMAND.format(["strategies"]), FRAMEWORKS_AND_HEAVY),
     (RUN_A_COMMAND.format(["split", "README.md"]), FRAMEWORKS_AND_HEAVY),

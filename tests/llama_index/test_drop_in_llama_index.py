@@ -358,7 +358,7 @@ def test_sentence_splitters_names() -> None:
     assert paragraphs.split_text("One is. Two is.;; Three is. Four is. Five is.")[0] == (
         "One is. Two is.;;"
     )
-    with pytest.raises(ValueError, match="chunking_tokenizer_fn must be a function .*, got 3"):
+    with pytest.raises(ValueError, match=r"chunking_tokenizer_fn must be a function .*, got 3"):
         SentenceNodeParser(chunking_tokenizer_fn=3)
     assert SentenceNodeParser(separator=" ").to_dict() == SentenceNodeParser().to_dict()
     with pytest.raises(ValueError, match=r"RecursiveNodeParser\(separators="):

@@ -28,7 +28,7 @@ from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 from rag_splitters.langchain import parent_document_retriever
 
-from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
 
 def write(self, children, turn):
     print("writing", flush=True)

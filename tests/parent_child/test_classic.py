@@ -24,9 +24,9 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from rag_splitters.langchain import ParentDocumentRetriever, RedisStore, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.errors import RefusedDocumentsError
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
 from rag_splitters.parent_child.vectors import Vectors
 from tests.support.counting import record_calls
 

@@ -23,7 +23,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
 
 WRITERS = 4
 EACH = 3  # documents of a writer

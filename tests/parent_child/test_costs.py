@@ -20,9 +20,9 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import search
-from rag_splitters.parent_child.chroma import ChromaChildren
-from rag_splitters.parent_child.keyvalue import KeyValueStore
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 
 COUNT = 60
 WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")

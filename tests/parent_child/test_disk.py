@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from rag_splitters.langchain import DocumentStore, parent_document_retriever
 from rag_splitters.parent_child import errors
-from rag_splitters.parent_child.keyvalue import SQLiteStore
+from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
 
 TEA = Document(page_content="Tea is hot. " * 20, id="tea")
 LONG = Document(page_content="Rain fell all day. " * 40_000, id="long")

@@ -18,8 +18,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
 from rag_splitters.models import Embedder
-from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.records import cut_parts, join_parts
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.parent_child.test_sync import rows_store, state
 from tests.support.embedding_doubles import CountingEmbeddings

@@ -15,7 +15,7 @@ from llama_index.core.vector_stores import ExactMatchFilter, FilterCondition, Me
 
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.keyvalue import SQLiteStore
+from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
 from tests.support.front_ends import FRONT_ENDS, Page, sentence
 
 REQUESTS: list[tuple[type, str]] = [

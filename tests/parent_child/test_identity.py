@@ -21,7 +21,7 @@ from rag_splitters.parent_child import (
     RefusedDocumentsError,
     StoreError,
 )
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore, SQLiteStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.stores import OpenStore

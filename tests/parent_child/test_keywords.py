@@ -26,12 +26,12 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import postings, ranking, revisions, segments
-from rag_splitters.parent_child.chroma import ChromaChildren
-from rag_splitters.parent_child.keyvalue import KeyValueStore
-from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.metadata_index import can_evaluate
+from rag_splitters.parent_child.keywords.index import KeywordIndex
+from rag_splitters.parent_child.keywords.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import REPRESENTS_KEY, Entry
-from rag_splitters.parent_child.stores import Match
+from rag_splitters.parent_child.stores.children import Match
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from rag_splitters.sqlite import Database
 from tests.support.counting import record_calls
 from tests.support.front_ends import sentence

@@ -31,9 +31,9 @@ from rag_splitters.parent_child.errors import (
     RefusedDocumentsError,
     StoreError,
 )
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.opening import Shared, own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore
 from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.processes import run_python

@@ -29,7 +29,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import postings
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from rag_splitters.calls import arun
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.support.stores import OpenStore
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ import redis
 
 from rag_splitters.calls import arun
 from rag_splitters.parent_child.errors import StoreError
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteStore
-from rag_splitters.parent_child.postgres import PostgresStore
-from rag_splitters.parent_child.redis import RedisStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore, SQLiteStore
+from rag_splitters.parent_child.stores.postgres import PostgresStore
+from rag_splitters.parent_child.stores.redis import RedisStore
 from tests.support.servers import PostgresServer, RedisServer
 from tests.support.stores import OpenStore, on_server
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_splitters.calls import arun
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.support.stores import OpenStore
 
 HOSTILE = [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.keyvalue import SQLiteStore
 from rag_splitters.parent_child.records import record_key
+from rag_splitters.parent_child.stores.keyvalue import SQLiteStore
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 from tests.support.stores import stored
 

@@ -26,13 +26,13 @@ from rag_splitters.calls import run
 from rag_splitters.langchain import DocumentStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import DocstoreInUseError, LockLostError, StoreError, writing
-from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.identity import check_identity
 from rag_splitters.parent_child.index import stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
-from rag_splitters.parent_child.postgres import PostgresStore
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.stores.chroma import ChromaChildren
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore, KeyValueStore
+from rag_splitters.parent_child.stores.postgres import PostgresStore
 from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.processes import ROOT
@@ -220,7 +220,7 @@ def test_a_second_writer_waits_says_so_and_gives_up_in_time(
 HOLDER = """
 import sys, time
 from rag_splitters.calls import run
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore
 from tests.support.openers import opener
 turn = run(KeyValueDocstore(opener(*sys.argv[1:])()).take_turn())
 print("holds" if turn else "nothing", flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.support.openers import opener
 
 __all__ = ["OpenStore", "check_children", "on_server", "open_store", "place", "stored"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_splitters import CodeChunker, EntityChunker, SentenceChunker, TopicChunker
-from rag_splitters.parent_child.postgres import PostgresStore
+from rag_splitters.parent_child.stores.postgres import PostgresStore
 from rag_splitters.reading.files import read_text
 
 __all__ = ["UNINSTALLED", "use_what_is_missing"]

@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from rag_splitters import langchain, llama_index
 from rag_splitters.parent_child.budget import count_tokens
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_bytes
 from rag_splitters.tools import index_tools

@@ -11,7 +11,12 @@ from urllib.parse import urlsplit
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn, check_timeout
+from rag_splitters.parent_child.stores.keyvalue import (
+    TURN_KEY,
+    KeyValueStore,
+    StoreTurn,
+    check_timeout,
+)
 from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:

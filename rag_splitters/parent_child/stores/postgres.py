@@ -17,7 +17,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.errors import LockLostError
-from rag_splitters.parent_child.keyvalue import (
+from rag_splitters.parent_child.stores.keyvalue import (
     TURN_KEY,
     KeyValueStore,
     StoreTurn,

@@ -14,10 +14,9 @@ from rag_splitters.calls import call
 from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, batched
 from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
-from rag_splitters.parent_child.filters import filter_keys
-from rag_splitters.parent_child.metadata_index import can_evaluate
+from rag_splitters.parent_child.keywords.metadata_index import can_evaluate, filter_keys
 from rag_splitters.parent_child.records import EDITION_KEY, Entry
-from rag_splitters.parent_child.stores import ChildStore, Detail, Match
+from rag_splitters.parent_child.stores.children import ChildStore, Detail, Match
 from rag_splitters.parent_child.vectors import Draft, Vectors, select_diverse
 from rag_splitters.parent_child.writing import Turn
 from rag_splitters.text.surrogates import without_surrogates

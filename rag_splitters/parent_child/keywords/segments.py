@@ -16,8 +16,8 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.parent_child.metadata_index import collect_runs, runs_dtype
-from rag_splitters.parent_child.postings import POSTING, collect_postings
+from rag_splitters.parent_child.keywords.metadata_index import collect_runs, runs_dtype
+from rag_splitters.parent_child.keywords.postings import POSTING, collect_postings
 from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry
 from rag_splitters.sqlite import encode
 from rag_splitters.text.terms import final_characters, identifier_terms, text_terms

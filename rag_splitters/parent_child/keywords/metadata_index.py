@@ -90,6 +90,21 @@ def _split_condition(condition: Any) -> tuple[str, Any]:
     return next(iter(condition.items())) if len(condition) == 1 else ("", None)
 
 
+def filter_keys(where: object) -> frozenset[str]:
+    """Return the metadata keys that a filter of Chroma's names.
+
+    >>> sorted(filter_keys({"$and": [{"team": "red"}, {"$or": [{"year": {"$gt": 2000}}]}]}))
+    ['team', 'year']
+    """
+    keys: set[str] = set()
+    for key, value in where.items() if isinstance(where, Mapping) else ():
+        if key in ("$and", "$or") and isinstance(value, list):
+            keys.update(*map(filter_keys, value))
+        elif isinstance(key, str) and not key.startswith("$"):
+            keys.add(key)
+    return frozenset(keys)
+
+
 def can_evaluate(where: object) -> bool:
     """Whether it is a filter of Chroma's on metadata alone, with operators that are known here.
 

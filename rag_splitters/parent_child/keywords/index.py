@@ -14,11 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.parent_child.keywords.metadata_index import evaluate, runs_dtype
+from rag_splitters.parent_child.keywords.postings import POSTING, Corpus, rank
+from rag_splitters.parent_child.keywords.segments import (
+    SCHEMA,
+    TABLES,
+    Segment,
+    add_segment,
+    compact,
+)
 from rag_splitters.parent_child.lending import lend
-from rag_splitters.parent_child.metadata_index import evaluate, runs_dtype
-from rag_splitters.parent_child.postings import POSTING, Corpus, rank
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.segments import SCHEMA, TABLES, Segment, add_segment, compact
 from rag_splitters.sqlite import Database, decode, delete_database, encode
 from rag_splitters.text.terms import identifier_terms, is_single_character, text_terms
 
