@@ -25,7 +25,8 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import postings, ranking, revisions, segments
+from rag_splitters.parent_child import ranking, revisions
+from rag_splitters.parent_child.keywords import postings, segments
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.keywords.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import REPRESENTS_KEY, Entry

@@ -28,7 +28,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import postings
+from rag_splitters.parent_child.keywords import postings
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
