@@ -27,7 +27,7 @@ def plan_with_line_feeds(plan: Any) -> Any:
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
             if view is not source:
                 results[number] = [in_source(span, view, source) for span in results[number]]
-                if not self.spans_fit(results[number], source.text):
+                if not _fit(self, results[number], source):
                     too_big.append(number)
         if too_big:
             originals = await plan(self, [sources[number] for number in too_big])
@@ -36,6 +36,15 @@ def plan_with_line_feeds(plan: Any) -> Any:
         return results
 
     return plan_views
+
+
+def _fit(chunker: Any, spans: Sequence[Span], source: Source) -> bool:
+    """Whether all of these spans of a source are within their maximum size, after its prefix."""
+    prefix, text = source.prefix, source.text
+    if prefix and not all(chunker.fits(prefix + span.text_of(text)) for span in spans):
+        return False
+    fit: bool = chunker.spans_fit(spans, text)
+    return fit
 
 
 def in_source(span: Span, view: Source, source: Source) -> Span:
