@@ -25,6 +25,7 @@ from rag_splitters import (
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.text import Stripped, plain_page
+from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.outline import Outline
 from tests.structure.test_blocks import HTML_PIECES, texts_of
 from tests.support.checks import check_chunker
@@ -255,6 +256,13 @@ def test_a_few_words_above_a_heading_belong_to_it(markup: str, is_kicker: bool) 
     headings = [block for block in read_blocks(markup, "html") if block.kind == "heading"]
     assert [block.title for block in headings] == ["Tea"]
     assert is_kicker == (markup[headings[0].start :].find("<h") > 4)
+
+
+def test_a_block_ends_only_a_paragraph_of_its_own_scope() -> None:
+    text = "<p>a<object><p>b<div>c</div></object>d</p>"
+    outer, inner = parse_html(text).named("p")
+    assert text[outer.start : outer.end] == text
+    assert text[inner.start : inner.end] == "<p>b"
 
 
 def test_a_heading_around_other_blocks_is_not_one_block() -> None:
