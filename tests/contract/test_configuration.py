@@ -29,6 +29,7 @@ from rag_splitters import (
     register,
 )
 from rag_splitters.llama_index import HybridNodeParser, RecursiveNodeParser, TitledNodeParser
+from rag_splitters.parameters.functions import look_up
 from tests.support.cases import letters
 from tests.support.forms import FRAMEWORKS, classes, front_end_class, required
 
@@ -234,6 +235,9 @@ def my_length(text: str) -> int:
     return len(text.split())
 
 
+also_my_length = my_length
+
+
 def other_length(text: str) -> int:
     return len(text)
 
@@ -267,6 +271,17 @@ def test_lambda_is_written_only_if_it_is_registered() -> None:
     written = chunker.model_dump()
     assert written["length_function"] == "function:test_configuration.length"
     assert RecursiveChunker(**written) == chunker
+
+
+def test_function_is_found_by_its_own_name_only_if_that_leads_to_it() -> None:
+    def other(text: str) -> int:
+        return 1
+
+    name = f"{__name__}:my_length"
+    assert look_up({"own": my_length}, name) is my_length
+    other.__module__, other.__qualname__ = my_length.__module__, my_length.__qualname__
+    assert look_up({"own": other}, name) is None
+    assert look_up({"own": my_length}, f"{__name__}:also_my_length") is None
 
 
 def test_register_refuses_what_would_be_ambiguous() -> None:

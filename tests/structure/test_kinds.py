@@ -105,6 +105,8 @@ def test_short_code_is_detected(kind: str) -> None:
         ("**a** and\n\n- b\n- c", "markdown"),
         ("Just words. 1 < 2.", "text"),
         ("Chapter 1\n\nwords", "text"),
+        ("Tea is hot. <div>Milk is white.", "text"),
+        ("Tea<p>Milk<p>" + "x " * 900, "text"),
         ("[link](a.html)", "markdown"),
         ("[1] See there.", "text"),
         ("Tea\n===\n\n[verse]\n'tea' <pot>\n\nhot::\n\tSee ``tea``.\n", "asciidoc"),
