@@ -101,8 +101,7 @@ class TableSplitter(DocumentTable):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_kind(self.chunker, Chunker, "chunker")
-        own = self.chunker.model_dump(include={"id_func"})  # None stands for the default
-        if own.get("id_func") is not None:
+        if getattr(self.chunker, "has_own_ids", False):
             raise InputError(
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
                 "without it"

@@ -144,6 +144,11 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Create a parser from what `to_dict` returned; these parameters replace its own."""
         return super().from_dict(data, **cls.translate_parameters(parameters))
 
+    @property
+    def has_own_ids(self) -> bool:
+        """Whether an `id_func` of the user's makes the ids."""
+        return self.id_func is not default_id_func
+
     @classmethod
     def class_name(cls) -> str:
         return cls.__name__
@@ -319,7 +324,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             elif not spans and holds_more_than_text(node):
                 assembled.append(node)
                 continue
-            if self.id_func is not default_id_func:
+            if self.has_own_ids:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:
                     raise InputError(f"id_func must return a string, got {other[0]!r}")

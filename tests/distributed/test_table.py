@@ -425,7 +425,7 @@ def test_column_that_is_there_twice_is_refused() -> None:
         ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1, got 0"),
         ({"page_break": "("}, ValueError, "is not a valid regular expression"),
         (
-            {"chunker": rag_splitters.llama_index.SentenceNodeParser(id_func=str)},
+            {"chunker": rag_splitters.llama_index.SentenceNodeParser(id_func=lambda i, _: str(i))},
             ValueError,
             "id_func cannot be used with tables",
         ),
