@@ -162,7 +162,6 @@ class ParentDocumentRetriever(
             raise InputError("pass docstore or byte_store, not both: either one holds the parents")
         return {**values, "docstore": documents}
 
-    @model_validator(mode="after")
     def _check_options(self) -> Self:
         option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
@@ -170,6 +169,8 @@ class ParentDocumentRetriever(
                 f"{option} needs Chroma: {type(self.vectorstore).__name__} computes its own vectors"
             )
         return self
+
+    _check_new_options = model_validator(mode="after")(_check_options)
 
     @override
     async def _add_documents(
@@ -274,6 +275,7 @@ class ParentDocumentRetriever(
 
     @override
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
+        self._check_options()  # again, as they may have been assigned since
         children = make_child_store(self.vectorstore, filters, self.model_name)
         split = make_split({"parents": self.parent_splitter, "children": self.child_splitter})
         return make_docstore(self.docstore), children, split

@@ -195,6 +195,15 @@ def test_what_is_not_taken_is_refused_with_a_reason(options: dict[str, Any], mes
     assert "pydantic" not in str(failure.value)
 
 
+@pytest.mark.parametrize(("option", "value"), [("smoothing", 0.5), ("headings", True)])
+def test_what_a_store_cannot_do_is_refused_when_it_is_assigned_too(option: str, value: Any) -> None:
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    retriever = parent_document_retriever(vectorstore=store)
+    setattr(retriever, option, value)
+    with pytest.raises(ValueError, match=f"{option}=.* needs Chroma: InMemoryVectorStore"):
+        retriever.add_documents(DOCUMENTS)
+
+
 # In LangChain's world
 
 
