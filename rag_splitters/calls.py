@@ -9,6 +9,7 @@ in a worker thread, so that nothing heavy ever runs on the loop's own thread.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterator, Sequence
 from functools import partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -87,6 +88,18 @@ class Batch(Call[Any]):
 def call(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Call[T]:
     """Return a call of a blocking function; `run` makes it directly, `arun` in a thread."""
     return Call(partial(function, *args, **kwargs))
+
+
+def call_method(
+    target: Any, name: str, /, *args: Any, is_write: bool = False, **kwargs: Any
+) -> Call[Any]:
+    """Return a call of a method; in asynchronous use, of its counterpart "a" + name, if any."""
+    twin = getattr(target, f"a{name}", None)
+    return Call(
+        partial(getattr(target, name), *args, **kwargs),
+        partial(twin, *args, **kwargs) if inspect.iscoroutinefunction(twin) else None,
+        is_write=is_write,
+    )
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -14,6 +12,7 @@ from langchain_core.stores import BaseStore, ByteStore, InMemoryBaseStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
+from rag_splitters import calls
 from rag_splitters.calls import Call, in_both_forms
 from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.documents import to_document, to_entry
@@ -37,12 +36,7 @@ _NUMBER_KEY = "_rag_splitters_entry"
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
     """Call a method of LangChain; in asynchronous use, its counterpart "a" + name."""
-    twin = getattr(target, f"a{name}", None)
-    return Call(
-        partial(getattr(target, name), *args, **kwargs),
-        partial(twin, *args, **kwargs) if twin and inspect.iscoroutinefunction(twin) else None,
-        is_write=name in _WRITING_METHODS,
-    )
+    return calls.call_method(target, name, *args, is_write=name in _WRITING_METHODS, **kwargs)
 
 
 # Documents and splitters

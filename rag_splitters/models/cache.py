@@ -12,14 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
-from rag_splitters.calls import Call, call
+from rag_splitters.calls import call, call_method
 from rag_splitters.errors import FileError, InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import cache_name
@@ -55,8 +54,9 @@ def text_cache(cache: Any) -> TextCache:
     """Make a cache of a user's argument.
 
     Parameters:
-        cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
-            `BaseKVStore` (`get`, `put`); or the path of a folder, which is created when needed.
+        cache: a LangChain `BaseStore`, of strings or of bytes, or one of our key-value stores
+            (`mget`, `mset`); a LlamaIndex `BaseKVStore` (`get`, `put`); or the path of a folder,
+            which is created when needed.
 
     Raises TypeError for anything else.
 
@@ -148,38 +148,30 @@ class _StoreCache(TextCache):
             f"cache={self!r} cannot be pickled: pass the path of a folder, which processes share"
         )
 
-    def _call(self, method: str, *args: Any, **kwargs: Any) -> Call[Any]:
-        """Call a method of the store or, in asynchronous use, its counterpart if it has one."""
-        twin = getattr(self.store, f"a{method}", None)
-        return Call(
-            partial(getattr(self.store, method), *args, **kwargs),
-            partial(twin, *args, **kwargs) if twin else None,
-        )
-
 
 class _LangChainCache(_StoreCache):
     """A LangChain `BaseStore` of strings or of bytes."""
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
-        return [_as_text(value) for value in await self._call("mget", list(keys))]
+        return [_as_text(value) for value in await call_method(self.store, "mget", list(keys))]
 
     async def write(self, pairs: Pairs) -> None:
         try:
-            await self._call("mset", list(pairs))
+            await call_method(self.store, "mset", list(pairs))
         except TypeError:
-            await self._call("mset", [(key, encode(text)) for key, text in pairs])
+            await call_method(self.store, "mset", [(key, encode(text)) for key, text in pairs])
 
 
 class _LlamaIndexCache(_StoreCache):
     """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
-        rows = [await self._call("get", key, collection=_COLLECTION) for key in keys]
+        rows = [await call_method(self.store, "get", key, collection=_COLLECTION) for key in keys]
         return [_as_text(row.get("text")) if isinstance(row, Mapping) else None for row in rows]
 
     async def write(self, pairs: Pairs) -> None:
         for key, text in pairs:
-            await self._call("put", key, {"text": text}, collection=_COLLECTION)
+            await call_method(self.store, "put", key, {"text": text}, collection=_COLLECTION)
 
 
 def _as_text(value: object) -> str | None:
