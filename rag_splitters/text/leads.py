@@ -205,8 +205,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         following = _line_at(text, cut)
         if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
             return start, "lead"
-        is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
-        if is_outer:
+        if _indent(following) > _indent(line) and not line.endswith(_STOPS):
             return start, "outer"
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
