@@ -20,7 +20,7 @@ def did_you_mean(name: str, names: Collection[str], alternatives: str = "choose 
     >>> did_you_mean("chunk-size", ["chunk_size", "language"])
     "did you mean 'chunk_size'?"
     """
-    near = get_close_matches(name.lower().replace("-", "_"), names, n=1)
+    near = get_close_matches(name.lower().replace("-", "_"), names)
     return f"did you mean {near[0]!r}?" if near else f"{alternatives} {', '.join(names)}"
 
 
