@@ -5,7 +5,8 @@ Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--c
 
 A fault changes one operator, number, condition or argument. It is one that a user could notice: a
 number above 9 is doubled, and a comparison with it turned round, because one more or less of it
-does the same. Every folder of the package gets some, large ones more.
+does the same; if it has a name, such as _TIMEOUT, it stays, because a test that noticed it would
+only repeat it. Every folder of the package gets some, large ones more.
 
 A first run of all tests, also of those that do not run by default, records which functions each of
 them calls; --calls reads such a record instead (see record_calls.py). A fault is then tried by the
@@ -138,7 +139,7 @@ def _is_small(node: ast.AST) -> bool:
 
 
 def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts in which a fault changes no behaviour: types, messages, sizes of caches."""
+    """Yield the parts in which a fault changes no behaviour: types, messages, sizes, waits."""
     parts: list[ast.AST | None] = []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         parts = [
@@ -147,6 +148,8 @@ def _without_effect(node: ast.AST) -> Iterator[ast.AST]:
         ]
     elif isinstance(node, ast.AnnAssign):
         parts = [node.annotation]
+    elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).isupper():
+        parts = [node.value] if _is_tuning(node.value) else []
     elif isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
         parts = [node]
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERS):
