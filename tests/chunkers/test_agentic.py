@@ -86,6 +86,7 @@ def test_every_kind_of_model_gives_the_same_cuts() -> None:
         ("5;9", [5, 9]),
         ('{"starts": [1, 5, 9]}', [1, 5, 9]),
         ("The 3 chunks begin at 1, 5, and 9.", [1, 5, 9]),
+        ("The 2 chunks begin at 1 and 5.", [1, 5]),
         ("1", [1]),
     ],
 )

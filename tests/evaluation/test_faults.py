@@ -60,6 +60,7 @@ def faults(text: str, *parts: str) -> list[list[str]]:
         ("2. Dry it.", []),
         ("| part | price |\n|---|---|\n| lid | 3 |", []),
         ("| lid | 3 |\n| spout | 4 |", ["tables_without_header"]),
+        ("| spout | 4 |", ["tables_without_header"]),
         ("The end.\n", []),
     ],
 )
