@@ -59,19 +59,6 @@ def _short(heading: str) -> str:
     return heading[: cluster_floor(heading, _LONGEST_HEADING - 64, _LONGEST_HEADING)]
 
 
-def longest_heading_context(
-    outline: Outline, metadata: Mapping[str, Any], length: Callable[[str], int]
-) -> str:
-    """Return the longest title and headings that a chunk of a document can have above it.
-
-    >>> longest_heading_context(Outline.of("# Tea\\n\\n## Green\\n\\nSteep it."), {}, len)
-    'Tea > Green'
-    """
-    below = [Span(heading.start + 1, heading.end) for heading in outline.headings]
-    contexts = heading_contexts(outline, metadata, [Span(0, 0), *below])
-    return max(dict.fromkeys(contexts), key=length)
-
-
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
     """Return (start, end) of the window in which to show a chunk: `size` characters, or all.
 
