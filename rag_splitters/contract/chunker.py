@@ -103,11 +103,6 @@ class Chunker(BaseModel):
         with plain_errors(cls):
             return super().model_validate_json(json_data, **kwargs)
 
-    @classmethod
-    def model_validate_strings(cls, obj: Any, **kwargs: Any) -> Self:
-        with plain_errors(cls):
-            return super().model_validate_strings(obj, **kwargs)
-
     def __setattr__(self, name: str, value: Any) -> None:
         if self._owns(name):
             object.__setattr__(self, name, value)

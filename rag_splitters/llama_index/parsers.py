@@ -15,8 +15,7 @@ from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import BaseModel, BeforeValidator, Field, WrapSerializer
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, WrapSerializer
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
@@ -80,17 +79,12 @@ __all__ = [
 ]
 
 
-class _JsonSchema(GenerateJsonSchema):
-    @override
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        return {}
-
-
 # LlamaIndex's serializer of a field of the type NodeParser needs a function with a name.
 _IdFunction = Annotated[
     Function,
     BeforeValidator(lambda value: default_id_func if value is None else value),
     WrapSerializer(lambda value, describe: None if value is default_id_func else describe(value)),
+    WithJsonSchema({"type": "string"}),
 ]
 
 
@@ -165,14 +159,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         with names_within_process():
             parameters = super().to_dict(**kwargs)
         return {**dict(sorted(parameters.items())), "version": __version__}
-
-    @classmethod
-    @override
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the JSON schema; it allows anything for functions and other such objects."""
-        if len(args) < 3:
-            kwargs.setdefault("schema_generator", _JsonSchema)
-        return super().model_json_schema(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
         """Compare the parameters; each parser has a callback manager of its own."""

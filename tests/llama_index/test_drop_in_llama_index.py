@@ -30,7 +30,6 @@ from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import MetadataMode
 from llama_index.core.settings import _Settings
-from pydantic.json_schema import GenerateJsonSchema
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import rag_splitters
@@ -324,15 +323,9 @@ def test_citation_query_engine() -> None:
     assert all(text.startswith(f"Source {n}:\n") for n, text in enumerate(cited, 1))
 
 
-class Lenient(GenerateJsonSchema):
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        return {}
-
-
 @every_class
 def test_json_schema_has_the_fields(name: str) -> None:
     schema = PARSERS[name].model_json_schema()
-    assert PARSERS[name].model_json_schema(True, "#/{model}", Lenient).keys() == schema.keys()
     json.dumps(schema)
     assert schema["properties"].keys() - {"class_name"} == PARSERS[name].model_fields.keys()
 
