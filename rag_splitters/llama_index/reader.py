@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +68,20 @@ class FileReader(BaseReader):
 
         Raises: OSError, ValueError or ImportError, which names the file.
         """
-        return [_document(source, extra_info or {}) for source in read_sources(file, self.options)]
+        documents = []
+        for source in read_sources(file, self.options):
+            own = {key: value for key, value in source.metadata.items() if key != "source"}
+            metadata = {"file_path": source.metadata["source"], **(extra_info or {}), **own}
+            documents.append(_document(source, metadata, own.keys() - MAIL_KEYS))
+        return documents
 
 
-def _document(source: Source, extra_info: dict[str, Any]) -> Document:
-    own = {key: value for key, value in source.metadata.items() if key != "source"}
-    excluded = [key for key in own if key not in MAIL_KEYS]
+def _document(source: Source, metadata: dict[str, Any], hidden: Collection[str]) -> Document:
+    """Make a document of a source; models do not see the hidden keys of its metadata."""
+    excluded = [key for key in metadata if key in hidden]
     return Document(
         text=source.text,
-        metadata={"file_path": source.metadata["source"], **extra_info, **own},
+        metadata=metadata,
         id_=source.id,
         excluded_embed_metadata_keys=excluded,
         excluded_llm_metadata_keys=excluded.copy(),
@@ -100,12 +105,5 @@ def docling_document(
     from rag_splitters.docling import read_docling
 
     source = read_docling(document, metadata)
-    visible = {"source", "title", *(metadata or ())}
-    hidden = [key for key in source.metadata if key not in visible]
-    return Document(
-        text=source.text,
-        metadata=dict(source.metadata),
-        id_=source.id,
-        excluded_embed_metadata_keys=hidden,
-        excluded_llm_metadata_keys=hidden,
-    )
+    hidden = source.metadata.keys() - {"source", "title", *(metadata or ())}
+    return _document(source, dict(source.metadata), hidden)
