@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run, together
-from rag_splitters.contract.groups import check_sources, numbered_groups
+from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
@@ -65,8 +65,6 @@ class Chunker(BaseModel):
 
     positional: ClassVar[tuple[str, ...]] = ()
     """The parameters that may be passed by position, in this order."""
-
-    _needs_only_text: ClassVar[bool] = False  # the class defines `spans`, and no `plan`
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse a strategy that has neither method."""
@@ -165,14 +163,8 @@ class Chunker(BaseModel):
         """Yield the spans of each source, in order.
 
         Sources are read in groups, so that memory use does not grow with their number: a group
-        ends after 512 sources or two million characters. A strategy that defines only `spans`
-        reads one source at a time.
+        ends after 512 sources or two million characters.
         """
-        if type(self)._needs_only_text:
-            for source in check_sources(sources):
-                spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
-                yield self.with_places(spans, source)
-            return
         for group in numbered_groups(sources):
             with collect_failures() as failures:
                 results = run(_plan_with_places(self, group))
@@ -320,10 +312,8 @@ def _pair_methods(kind: type[Chunker]) -> None:
     is_new = owner is kind or not issubclass(owner, Chunker)
     if is_new and "strategy" not in vars(kind):
         kind.strategy = ""
-    if is_new:
-        kind._needs_only_text = "plan" not in methods
-        if "spans_after" not in vars(kind):
-            kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
+    if is_new and "spans_after" not in vars(kind):
+        kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
         if is_new and not is_ours(kind):
             checks = {"spans": checked_spans, "plan": checked_plan}

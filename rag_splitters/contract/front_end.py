@@ -65,7 +65,6 @@ class FrontEnd(Chunker):
         if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
-            cls._needs_only_text = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)
