@@ -142,10 +142,7 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
         return self.count_context
 
     def fits(self, content: str) -> bool:
-        return self.resized().chunker.fits(content) if self.count_context else True
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().chunker.has_room_after(prefix)
+        return super().fits(content) if self.count_context else True
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         own = spans if self.count_context else [_without_context(span, text) for span in spans]

@@ -61,11 +61,8 @@ class HybridChunker(CompositeChunker):
             results = await plan_parts(sources if stage is others[-1] else bare, parts)
         return results
 
-    def fits(self, content: str) -> bool:
-        return self.resized().stages[-1].fits(content)
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().stages[-1].has_room_after(prefix)
+    def makers(self) -> list[Chunker]:
+        return super().makers()[-1:]
 
 
 def _part(stage: Chunker, text: str, span: Span) -> Part:

@@ -45,12 +45,6 @@ class TitledChunker(CompositeChunker):
     include_headings: bool = False
     """Whether to add the headings above a chunk to the title, as in "Tea > Green"."""
 
-    def fits(self, content: str) -> bool:
-        return self.resized().chunker.fits(content)
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().chunker.has_room_after(prefix)
-
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         return self.resized().chunker.spans_fit(spans, text)
 
