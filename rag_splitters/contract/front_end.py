@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from inspect import getattr_static
 from typing import Annotated, Any, ClassVar
 
@@ -78,7 +77,6 @@ class FrontEnd(Chunker):
         values = {**trial.__dict__}
         values |= without(kind.implied_parameters({name: values[name]}), self.model_fields_set)
         self.__dict__.update(values)
-        self._compute_defaults()
 
     def _assign_other(self, name: str, value: Any) -> None:
         """Assign to a name that is no field: a framework's name of one, or the user's own."""
@@ -100,15 +98,6 @@ class FrontEnd(Chunker):
             super().__setattr__(name, value)
         elif parameters:  # without any, the value has no effect
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
-
-    def _compute_defaults(self) -> None:
-        """Recompute the defaults that depend on other parameters."""
-        for name, field in type(self).model_fields.items():
-            if field.default_factory_takes_validated_data and name not in self.model_fields_set:
-                with suppress(ValueError):  # sizes may contradict each other meanwhile
-                    self.__dict__[name] = field.get_default(
-                        call_default_factory=True, validated_data=self.__dict__
-                    )
 
     def __hash__(self) -> int:
         return hash(type(self))

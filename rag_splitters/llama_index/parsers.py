@@ -15,7 +15,7 @@ from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, WrapSerializer
+from pydantic import BaseModel, BeforeValidator, WithJsonSchema, WrapSerializer
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
@@ -107,7 +107,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
     )
 
-    id_func: _IdFunction = Field(default_factory=lambda: default_id_func)
+    id_func: _IdFunction = default_id_func
     """Function (chunk number, document) -> id; default: UUIDv5 of document, position and text."""
 
     count_metadata: bool = True
