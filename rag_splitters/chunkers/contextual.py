@@ -15,7 +15,6 @@ from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.meaning.situating import Situations, room_for_context, shorten
 from rag_splitters.models import ModelError
 from rag_splitters.models.asking import check_whole
-from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, describe_model
 from rag_splitters.models.failures import apply_on_error
 from rag_splitters.models.prompts import check_prompt
@@ -120,22 +119,14 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
             model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
             by_window=self.cache_by == "window",
         )
-        await self._find_contexts(situations)
+        for keys, prompts in situations.batches():
+            situations.take(keys, await self._ask(prompts, None, _read_context, keys))
         contexts = (situations.contexts[place.key] for place in situations.places)
         results = [
             [resized._with_context(source, span, next(contexts)) for span in spans]
             for source, spans in zip(sources, inner, strict=True)
         ]
         return apply_on_error(type(self), self.on_error, sources, situations.failures(), results)
-
-    async def _find_contexts(self, situations: Situations) -> None:
-        """Get the contexts from the cache, and from the model those that are not there."""
-        if self.cache is not None:
-            texts = await self.cache.read(situations.keys)
-            contexts = [read_answer(text, None) for text in texts]
-            situations.recall([each if isinstance(each, str) else None for each in contexts])
-        for keys, prompts in situations.batches():
-            situations.take(keys, await self._ask(prompts, None, _read_context, keys))
 
     @property
     def counts_context(self) -> bool:
