@@ -12,7 +12,7 @@ from typing_extensions import Self
 from rag_splitters.calls import arun, run, together
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
-from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
+from rag_splitters.contract.line_breaks import plan_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
 from rag_splitters.contract.own_texts import chunk_key
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
@@ -319,11 +319,10 @@ def _pair_methods(kind: type[Chunker]) -> None:
             checks = {"spans": checked_spans, "plan": checked_plan}
             methods = {name: checks[name](method) for name, method in methods.items()}
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])
-        spans = methods.get("spans") or _spans_from_plan(plan)
+        spans = methods.get("spans")
         if is_new and is_ours(kind):
-            plan = plan_with_line_feeds(plan)
-            spans = spans_with_line_feeds(spans, _spans_from_plan(plan))
-        kind.plan, kind.spans = plan, spans  # type: ignore[method-assign]
+            plan, spans = plan_with_line_feeds(plan), None
+        kind.plan, kind.spans = plan, spans or _spans_from_plan(plan)  # type: ignore[method-assign]
 
 
 def _plan_from_spans(spans: Any) -> Any:
