@@ -42,9 +42,6 @@ class SizedChunker(Chunker):
     """Unit of all sizes: "characters", "words", "tokens" (cl100k_base),
     "tokens:<encoding or model>", a tokenizer, or a function from text to length."""
 
-    exact_overlap: ClassVar[bool] = False
-    """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
-
     hands_prefix_on: ClassVar[bool] = False
     """Whether `plan` gets the prefixes of its sources, because the strategies inside make room."""
 

@@ -96,6 +96,7 @@ _LIMITS = {
     "less_than": "less than {lt}",
     "less_than_equal": "at most {le}",
     "literal_error": "{expected}",
+    "too_short": "a list that is not empty",
 }
 
 

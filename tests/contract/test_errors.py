@@ -498,5 +498,5 @@ def test_what_was_passed_in_place_of_something_else_is_named(call, message):
 @pytest.mark.parametrize(("name", "parameter"), [("Separator", "separators"), ("Hybrid", "stages")])
 def test_an_empty_list_is_refused_when_it_is_assigned(name: str, parameter: str) -> None:
     splitter = getattr(rag_splitters.langchain, f"{name}TextSplitter")()
-    with pytest.raises(ValueError, match=f"{parameter} must hold at least one"):
+    with pytest.raises(ValueError, match=f"{parameter} must be a list that is not empty"):
         setattr(splitter, parameter, [])

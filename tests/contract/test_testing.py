@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import ClassVar
 
 import pytest
 
@@ -33,7 +34,7 @@ class FixedSized(SizedChunker, Fixed):
 class FixedExact(FixedSized):
     """The same with an overlap that is as long as was asked for."""
 
-    exact_overlap = True
+    exact_overlap: ClassVar[bool] = True
 
 
 class Changing(Chunker):
