@@ -26,7 +26,7 @@ class FrontEnd(Chunker):
 
     Each value is checked when it is assigned, and a failed assignment changes nothing. Parameters
     that depend on each other are checked when the front end splits, so that they can be assigned in
-    any order. Front ends with equal parameters are equal; the hash depends on the class alone.
+    any order.
 
     Raises ValueError for an unknown parameter or an invalid value.
     """
@@ -98,9 +98,6 @@ class FrontEnd(Chunker):
             super().__setattr__(name, value)
         elif parameters:  # without any, the value has no effect
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def split_text(self, text: str) -> list[str]:
         """Return the texts of the chunks of one text."""

@@ -167,7 +167,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         names = type(self).model_fields.keys() - {"callback_manager"}
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    __hash__ = FrontEnd.__hash__
+    __hash__ = Chunker.__hash__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle. Raises TypeError if a field cannot be pickled.
