@@ -69,13 +69,7 @@ def docling_document(
     """Convert a `DoclingDocument` to a LangChain document, for any of our splitters.
 
     The text is Markdown with the headings, lists, tables and code that Docling found, and chunks
-    know their pages; see `rag_splitters.docling.read_docling`.
-
-    Parameters:
-        document: what Docling's `DocumentConverter` returns in `.document`.
-        metadata: more metadata to add; it wins over what Docling says.
-
-    Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
+    know their pages. For the parameters and errors, see `rag_splitters.docling.read_docling`.
     """
     from rag_splitters.docling import read_docling
 
