@@ -122,10 +122,6 @@ class Chunker(BaseModel):
     def _is_initialised(self) -> bool:
         return getattr(self, "__pydantic_fields_set__", None) is not None
 
-    def __delattr__(self, name: str) -> None:
-        with plain_errors(type(self)):
-            super().__delattr__(name)
-
     def __hash__(self) -> int:
         return hash(type(self))  # not all parameters can be hashed, and those of front ends change
 

@@ -254,7 +254,7 @@ def test_core_chunker_cannot_be_changed() -> None:
     for name in ("chunk_size", "chunksize"):
         message = message_of(lambda name=name: setattr(chunker, name, 3))
         assert message == f"RecursiveChunker cannot be changed: create a new one with {name}="
-    with pytest.raises(ValueError, match="RecursiveChunker cannot be changed"):
+    with pytest.raises(ValueError, match="frozen"):
         del chunker.chunk_size
     assert chunker.chunk_size == 9
 
