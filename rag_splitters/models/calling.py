@@ -9,11 +9,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from rag_splitters.calls import Call, arun, run
+from rag_splitters.calls import Call, arun, run, with_value
 from rag_splitters.models.errors import ModelError
 from rag_splitters.models.faults import is_transient, retry_after, was_retried
 from rag_splitters.models.secrets import without_secrets
@@ -79,18 +79,13 @@ _BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextV
 )
 
 
-@contextmanager
-def showing(bar: Callable[[int], Any]) -> Iterator[None]:
+def showing(bar: Callable[[int], Any]) -> AbstractContextManager[None]:
     """Show the progress of model calls in this block.
 
     Parameters:
         bar: creates a progress bar, like that of tqdm, for a number of calls.
     """
-    token = _BAR.set(bar)
-    try:
-        yield
-    finally:
-        _BAR.reset(token)
+    return with_value(_BAR, bar)
 
 
 @contextmanager
