@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +18,6 @@ from rag_splitters.models.faults import is_transient, retry_after, was_retried
 from rag_splitters.models.secrets import without_secrets
 
 _LOG = logging.getLogger(__name__)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds: the maximum of the first wait, and of any
-_JITTER = 0.2  # seconds: the maximum that is added to the wait that a server asks for
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -38,19 +35,38 @@ async def with_retries(
     wait is as long as the server says, else random, and longer from one attempt to the next.
     """
     call = Call(partial(function, argument), partial(async_function, argument))
-    longest = _FIRST_WAIT
-    while True:
-        try:
-            return await call
-        except Exception as error:  # clients may raise anything
-            if not retries or was_retried(error) or not is_transient(error):
-                raise
-            _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
-            seconds = retry_after(error)
-        share = random.random()  # noqa: S311  (it guards no secret)
-        wait = share * longest if seconds is None else seconds + share * _JITTER
-        await Call(partial(time.sleep, wait), partial(asyncio.sleep, wait))
-        retries, longest = retries - 1, min(2 * longest, _LONGEST_WAIT)
+
+    async def attempt() -> _R:  # tenacity awaits only what was defined with async
+        return await call
+
+    if not retries:
+        return await attempt()
+    from tenacity import (
+        AsyncRetrying,
+        retry_if_exception,
+        stop_after_attempt,
+        wait_random,
+        wait_random_exponential,
+    )
+
+    backoff, jitter = wait_random_exponential(multiplier=0.5, max=30), wait_random(0, 0.2)
+
+    def wait(state: Any) -> float:
+        seconds = retry_after(state.outcome.exception())
+        return backoff(state) if seconds is None else seconds + jitter(state)
+
+    def log(state: Any) -> None:
+        error = state.outcome.exception()
+        _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
+
+    return await AsyncRetrying(
+        sleep=lambda seconds: Call(partial(time.sleep, seconds), partial(asyncio.sleep, seconds)),
+        stop=stop_after_attempt(retries + 1),
+        wait=wait,
+        retry=retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),
+        reraise=True,
+        before_sleep=log,
+    )(attempt)
 
 
 class Stop:

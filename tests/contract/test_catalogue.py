@@ -140,7 +140,7 @@ def test_strategies_need_only_what_the_page_installs() -> None:
 
 
 FRAMEWORKS_AND_HEAVY = (
-    *("langchain", "langsmith", "llama_index", "chromadb", "sklearn", "scipy"),
+    *("langchain", "langsmith", "llama_index", "chromadb", "tenacity", "sklearn", "scipy"),
     *("numpy", "tiktoken", "spacy", "nltk", "tokenizers", "transformers", "pypdfium2", "pandas"),
     *("pyarrow", "pyspark", "ray"),
 )
