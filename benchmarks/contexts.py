@@ -58,7 +58,11 @@ def chunkers() -> dict[str, Chunker]:
     inner = RecursiveChunker(chunk_size=150, length_function="tokens")
     return {
         "no context": inner,
-        "headings alone (llm=None)": ContextualChunker(chunker=inner, count_context=False),
+        "headings alone": ContextualChunker(
+            chunker=inner,
+            llm=lambda prompt: f"{between(prompt, 'headings').strip()}.",
+            count_context=False,
+        ),
         **{
             f"quotations from {window:,} characters": ContextualChunker(
                 chunker=inner, llm=quote, count_context=False, document_window=window

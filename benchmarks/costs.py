@@ -33,6 +33,7 @@ from rag_splitters import (
     PropositionChunker,
     RecursiveChunker,
     SemanticChunker,
+    TitledChunker,
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.models.prompts import Prompt
@@ -114,7 +115,7 @@ def chunkers(bill: Bill) -> dict[str, Chunker]:
         "`Embedding`": EmbeddingChunker(embeddings=embeddings),
         "`Cluster`": ClusterChunker(embeddings=embeddings),
         "`Agentic`": AgenticChunker(llm=llm),
-        "`Contextual(llm=None)`": ContextualChunker(count_context=False),
+        "`Titled`": TitledChunker(),
         "`Contextual`": ContextualChunker(llm=llm, count_context=False),
         "`Contextual(document_window=20000)`": ContextualChunker(
             llm=llm, count_context=False, document_window=20_000

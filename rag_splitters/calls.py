@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -255,6 +257,16 @@ def _merge_requests(
             parts[index] = slice(len(items), len(items) + len(batch.items))
             items += batch.items
         yield Batch(batch.key, items, batch.batch_function, batch.batch_async_function), parts
+
+
+@contextmanager
+def with_value(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Set a context variable inside the `with` statement, also for calls in threads."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def in_both_forms(

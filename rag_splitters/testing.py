@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -29,8 +29,6 @@ from rag_splitters.text.sizing import sizer
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-    from langchain_core.documents import Document
-    from llama_index.core.schema import BaseNode
 
 HOSTILE_PIECES = (
     *("a", "b", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\t", "\f", "\x00", "\x0b"),
@@ -174,72 +172,3 @@ def _check_overlaps(chunker: SizedChunker, text: str, spans: list[Span], context
         if other.start < one.end and not (one.is_rewritten or other.is_rewritten):
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
-
-
-def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:
-    """Check the chunks that a LangChain splitter made of one document.
-
-    Parameters:
-        source: the document.
-        documents: its chunks.
-        chunker: the splitter, or a chunker that cuts at the same places.
-
-    Raises AssertionError, with the chunks, if text, positions, ids or metadata are wrong.
-    """
-    text = source.page_content
-    spans = next(chunker.split([Source(text, source.metadata)]))
-    chunks = [_chunk(chunk.page_content, chunk.metadata) for chunk in documents]
-    assert chunks == [(span.text_of(text), span.start, span.end) for span in spans], chunks
-    _check_ids([str(document.id) for document in documents])
-    for index, document in enumerate(documents):
-        expected = {"chunk_index": index} | source.metadata
-        assert expected.items() <= document.metadata.items(), document
-
-
-def _chunk(text: str, metadata: dict[str, Any]) -> tuple[str, Any, Any]:
-    return text, metadata.get("start_index"), metadata.get("end_index")
-
-
-def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> None:
-    """Check the nodes that a LlamaIndex parser made of one document.
-
-    Parameters:
-        source: the document.
-        nodes: its chunks.
-        chunker: the parser, or a chunker that cuts at the same places.
-
-    Raises AssertionError, with the chunks, if text, positions, ids, metadata or relationships are
-    wrong.
-    """
-    text = source.get_content()
-    own = getattr(chunker, "_sources", None)  # a parser leaves room for metadata
-    spans = next(chunker.split(own([source]) if own else [Source(text, source.metadata)]))
-    chunks = [
-        (_text_with_context(n), n.start_char_idx, n.end_char_idx)  # type: ignore[attr-defined]
-        for n in nodes
-    ]
-    assert chunks == [(span.text_of(text), span.start, span.end) for span in spans], chunks
-    _check_ids([node.node_id for node in nodes])
-    for node in nodes:
-        assert node.source_node is not None
-        assert node.source_node.node_id == source.node_id
-        own_keys = set(node.metadata) - set(source.metadata)
-        assert own_keys - {"context"} <= set(node.excluded_embed_metadata_keys)
-        assert own_keys <= set(node.excluded_llm_metadata_keys)
-    leaves = [node for node in nodes if not node.child_nodes]
-    for one, other in pairwise(leaves) if getattr(chunker, "include_prev_next_rel", True) else ():
-        assert one.next_node is not None, one
-        assert other.prev_node is not None, other
-        assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
-
-
-def _text_with_context(node: BaseNode) -> str:
-    """Return a node's text after its context, which LlamaIndex keeps in the metadata."""
-    context, text = node.metadata.get("context"), node.get_content()
-    return f"{context}\n\n{text}" if context else text
-
-
-def _check_ids(ids: list[str]) -> None:
-    pattern = r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-    assert all(regex.fullmatch(pattern, each) for each in ids), ids
-    assert len(set(ids)) == len(ids), ids

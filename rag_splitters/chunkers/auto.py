@@ -39,16 +39,13 @@ from rag_splitters.text.origin import Reading, UnreadableError
 
 
 class _Rules(dict[str, str | Chunker]):
-    """Rules, as a dictionary that can be hashed because nobody changes it; their order counts."""
+    """Rules, as a dictionary in which the order counts."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and list(self.items()) == list(other.items())
 
     def __ne__(self, other: object) -> bool:
         return not self == other
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
 
 
 class AutoChunker(MergingChunker):

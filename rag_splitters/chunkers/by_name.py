@@ -106,12 +106,9 @@ def describe_strategy(kind: type[Chunker]) -> str:
 
 def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
     """Return the default and the description, on one line, of each parameter by its name."""
-    descriptions = field_descriptions(kind)
-    defaults: dict[str, Any] = {}
-    for name, field in kind.model_fields.items():
-        defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
     return {
-        name: (default, " ".join(descriptions[name].split())) for name, default in defaults.items()
+        name: (kind.model_fields[name].get_default(), " ".join(description.split()))
+        for name, description in field_descriptions(kind).items()
     }
 
 
@@ -160,10 +157,7 @@ def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> d
     """
     values, kind = chunker.__dict__, kind or type(chunker)
     fields = {name: field for name, field in kind.model_fields.items() if name in values}
-    defaults = {
-        name: field.get_default(call_default_factory=True, validated_data=values)
-        for name, field in fields.items()
-    }
+    defaults = {name: field.get_default() for name, field in fields.items()}
     required = {name for name, field in fields.items() if field.is_required()}
     changed = {n: values[n] for n in fields if n in required or values[n] != defaults[n]}
     defaults |= kind.implied_parameters(changed)

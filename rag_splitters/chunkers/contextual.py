@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -13,23 +11,14 @@ from pydantic import AfterValidator, BaseModel, Field
 from rag_splitters.chunkers.asking import AskingStrategy
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import CompositeChunker, unit_of
-from rag_splitters.meaning.situating import (
-    Situations,
-    heading_contexts,
-    longest_heading_context,
-    room_for_context,
-    shorten,
-)
-from rag_splitters.models import Llm, ModelError
+from rag_splitters.contract.sized import CompositeChunker
+from rag_splitters.meaning.situating import Situations, room_for_context, shorten
+from rag_splitters.models import ModelError
 from rag_splitters.models.asking import check_whole
-from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, describe_model
-from rag_splitters.models.failures import Failure, apply_on_error
+from rag_splitters.models.failures import apply_on_error
 from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outline import Outline
-from rag_splitters.text.sizing import text_length
 
 _PROMPT = """Write a short context for a chunk of a document, of one or two sentences, that says \
 where in the document the chunk is and what it is about, so that a search finds it: name the \
@@ -58,9 +47,8 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
 
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
     context. Use it if chunks speak of "the company" and "that year", and a search would miss them.
-    Indexing needs one model call for each chunk, and searching none. With `llm=None`, the context
-    is the title (metadata `title`, else the first heading) and the headings above the chunk, and no
-    model is called.
+    Indexing needs one model call for each chunk, and searching none. `TitledChunker` puts the title
+    and the headings before each chunk instead, and calls no model.
 
     The model sees the title and headings of the chunk and, if the document is long, only a window
     of `document_window` characters, which neighbouring chunks share. The document comes before the
@@ -74,10 +62,9 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     Rewrites: a chunk's text is the context, a blank line, and the chunk; `start` and `end` are the
     chunk's own. Metadata: `context`; `fallback`: "plain" for a chunk that the model failed on.
     The context counts towards the inner chunker's size: a third of each chunk, but at most 100
-    words and no more than the longest headings need, is left for it, and a context that is too long
-    is cut after a word. With `count_context=False`, it is added to that size, so chunks can be
-    larger than `chunk_size`. The model words the context itself: show users the chunk, not the
-    context.
+    words, is left for it, and a context that is too long is cut after a word. With
+    `count_context=False`, it is added to that size, so chunks can be larger than `chunk_size`. The
+    model words the context itself: show users the chunk, not the context.
 
     Raises ModelError, which names the document and the chunk, if a call fails or an answer is
     empty; ValueError if `llm` is not a chat model, if the prompt lacks {document} or {chunk}, if
@@ -94,10 +81,6 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
 
     chunker: Nested = RecursiveChunker()
     """The chunker that cuts the text."""
-
-    llm: Llm | None = None
-    """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer; None: the
-    context is the title and headings, and no model is called."""
 
     prompt: Annotated[
         str, AfterValidator(lambda value: check_prompt(value, "document", "chunk"))
@@ -124,80 +107,42 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         resized = self.resized()
-        is_free = self.llm is None
-        outlines = [Outline.of(s.text, metadata=s.metadata) for s in sources] if is_free else []
-        inner = await resized.chunker.plan(resized._with_room(sources, outlines))
-        failures: list[Failure] = []
-        contexts: Iterator[str | ModelError]
-        if self.llm is None:
-            rows = zip(outlines, sources, inner, strict=True)
-            paths = (heading_contexts(each, s.metadata, spans) for each, s, spans in rows)
-            contexts = chain.from_iterable(paths)
-        else:
-            situations = Situations(
-                sources,
-                inner,
-                template=self.prompt,
-                size=self.document_window,
-                model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
-                by_window=self.cache_by == "window",
-            )
-            await self._find_contexts(situations)
-            failures = situations.failures()
-            contexts = (situations.contexts[place.key] for place in situations.places)
+        rooms = {each: resized._room_after(each) for each in {s.prefix for s in sources}}
+        inner = await resized.chunker.plan(
+            [replace(source, prefix=source.prefix + rooms[source.prefix]) for source in sources]
+        )
+        situations = Situations(
+            sources,
+            inner,
+            template=self.prompt,
+            size=self.document_window,
+            model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
+            by_window=self.cache_by == "window",
+        )
+        for keys, prompts in situations.batches():
+            situations.take(keys, await self._ask(prompts, None, _read_context, keys))
+        contexts = (situations.contexts[place.key] for place in situations.places)
         results = [
             [resized._with_context(source, span, next(contexts)) for span in spans]
             for source, spans in zip(sources, inner, strict=True)
         ]
-        return apply_on_error(type(self), self.on_error, sources, failures, results)
-
-    async def _find_contexts(self, situations: Situations) -> None:
-        """Get the contexts from the cache, and from the model those that are not there."""
-        if self.cache is not None:
-            texts = await self.cache.read(situations.keys)
-            contexts = [read_answer(text, None) for text in texts]
-            situations.recall([each if isinstance(each, str) else None for each in contexts])
-        for keys, prompts in situations.batches():
-            situations.take(keys, await self._ask(prompts, None, _read_context, keys))
+        return apply_on_error(type(self), self.on_error, sources, situations.failures(), results)
 
     @property
     def counts_context(self) -> bool:
         return self.count_context
 
     def fits(self, content: str) -> bool:
-        return self.resized().chunker.fits(content) if self.count_context else True
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().chunker.has_room_after(prefix)
+        return super().fits(content) if self.count_context else True
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         own = spans if self.count_context else [_without_context(span, text) for span in spans]
         return self.resized().chunker.spans_fit(own, text)
 
-    def _with_room(self, sources: Sequence[Source], outlines: Sequence[Outline]) -> list[Source]:
-        """Return the sources with room for a context, if that counts towards the size.
-
-        Headings take no more room than the longest of the document needs.
-        """
-        if not self.count_context:
-            return list(sources)
-        rooms = {each: self._room_after(each) for each in {source.prefix for source in sources}}
-        own = [rooms[source.prefix] for source in sources]
-        if outlines:
-            length = partial(text_length, length_function=unit_of(self))
-            contexts = [
-                longest_heading_context(outline, source.metadata, length)
-                for outline, source in zip(outlines, sources, strict=True)
-            ]
-            own = [
-                min(room, f"{context}\n\n" if context else "", key=length)
-                for room, context in zip(own, contexts, strict=True)
-            ]
-        pairs = zip(sources, own, strict=True)
-        return [replace(source, prefix=source.prefix + room) for source, room in pairs]
-
     def _room_after(self, prefix: str) -> str:
-        """Return a placeholder for a context between a prefix and a chunk."""
+        """Return a placeholder for a context between a prefix and a chunk, if that counts."""
+        if not self.count_context:
+            return ""
         return room_for_context(lambda words: self.chunker.fits(prefix + words))
 
     def _with_context(self, source: Source, span: Span, context: str | ModelError) -> Span:

@@ -30,8 +30,6 @@ class FixedSizeChunker(SizedChunker):
     """How much of the end of a window the next one repeats, exactly: a number of units (an int), or
     a share of `chunk_size` (a float below 1)."""
 
-    exact_overlap: ClassVar[bool] = True
-
     def spans(self, text: str) -> list[Span]:
         return self._windows(text)
 

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import field_validator
-
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import NestedMany
 from rag_splitters.contract.sized import CompositeChunker
-from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 from rag_splitters.text.excerpt import Excerpt
 
@@ -42,13 +39,6 @@ class HybridChunker(CompositeChunker):
     stages: NestedMany = (ParagraphChunker(), SentenceChunker())
     """The chunkers, in the order in which they cut."""
 
-    @field_validator("stages")
-    @classmethod
-    def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
-        if not value:
-            raise InputError("stages must hold at least one chunker")
-        return value
-
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         first, *others = self.resized().stages
         bare = [replace(source, prefix="") for source in sources]  # only the last one makes room
@@ -61,11 +51,8 @@ class HybridChunker(CompositeChunker):
             results = await plan_parts(sources if stage is others[-1] else bare, parts)
         return results
 
-    def fits(self, content: str) -> bool:
-        return self.resized().stages[-1].fits(content)
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().stages[-1].has_room_after(prefix)
+    def makers(self) -> list[Chunker]:
+        return super().makers()[-1:]
 
 
 def _part(stage: Chunker, text: str, span: Span) -> Part:

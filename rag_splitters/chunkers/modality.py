@@ -147,16 +147,7 @@ class ModalityChunker(CompositeChunker):
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
     def fits(self, content: str) -> bool:
-        resized = self.resized()
-        handlings = [getattr(resized, name) for name in _MODALITIES]
-        return any(each == "keep" for each in handlings) or any(
-            each.fits(content) for each in handlings if isinstance(each, Chunker)
-        )
-
-    def has_room_after(self, prefix: str) -> bool:
-        resized = self.resized()
-        handlings = [getattr(resized, name) for name in _MODALITIES]
-        return all(each.has_room_after(prefix) for each in handlings if isinstance(each, Chunker))
+        return any(getattr(self, name) == "keep" for name in _MODALITIES) or super().fits(content)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         resized = self.resized()

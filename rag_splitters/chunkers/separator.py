@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
-from pydantic import field_validator
 from typing_extensions import Self
 
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.contract.streams import check_streams
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.fields import Size, Texts
+from rag_splitters.parameters.fields import Size, SomeTexts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.packing import pack
@@ -47,7 +46,7 @@ class SeparatorChunker(SizedChunker):
     """Maximum chunk size, overlap included, in units of `length_function`; None: each piece is a
     chunk of its own, however large."""
 
-    separators: Texts = ("\n\n", "\n")
+    separators: SomeTexts = ("\n\n", "\n")
     r"""Separators, tried in this order at each position. "\n" matches any kind of line break."""
 
     is_regex: bool = False
@@ -60,13 +59,6 @@ class SeparatorChunker(SizedChunker):
 
     strip_whitespace: bool = False
     """Whether to remove white space at the edges of chunks."""
-
-    @field_validator("separators", mode="after")
-    @classmethod
-    def _check_separators(cls, value: Texts) -> Texts:
-        if not value:
-            raise InputError("separators must hold at least one separator")
-        return value
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SIZES, SizedChunker
 from rag_splitters.span import Source, Span
@@ -68,12 +69,8 @@ class TableChunker(SizedChunker):
     rows_per_chunk: int | None = Field(default=None, ge=1)
     """Maximum number of rows in a chunk; None: as many as fit."""
 
-    text: Nested | None = Field(
-        default_factory=lambda data: RecursiveChunker(
-            **{name: data[name] for name in SIZES if name in data}
-        )
-    )
-    """Chunker for the text between tables; by default, a `RecursiveChunker` with the same sizes.
+    text: Nested | Literal["default"] | None = "default"
+    """Chunker for the text between tables; "default": a `RecursiveChunker` with the same sizes;
     None drops that text."""
 
     format: Format = "auto"
@@ -86,13 +83,17 @@ class TableChunker(SizedChunker):
         return Cutter(table, self.render, sizes, self.rows_per_chunk).spans()
 
     def fits(self, content: str) -> bool:
-        return super().fits(content) or (self.text is not None and self.text.fits(content))
+        is_own = isinstance(self.text, Chunker) and self.text.fits(content)
+        return super().fits(content) or is_own
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return await plan_parts(sources, [self._parts(source) for source in sources])
+        chunker = self.text
+        if chunker == "default":
+            chunker = RecursiveChunker(**{name: getattr(self, name) for name in SIZES})
+        return await plan_parts(sources, [self._parts(source, chunker) for source in sources])
 
-    def _parts(self, source: Source) -> Parts:
-        """Return the chunks of the tables, and the parts between them."""
+    def _parts(self, source: Source, chunker: Chunker | None) -> Parts:
+        """Return the chunks of the tables, and the parts between them, for this chunker."""
         text = source.text
         text_format = detect_format(text, source.metadata, self.format)
         blocks = read_blocks(text, "html") if text_format == "html" else None
@@ -100,15 +101,19 @@ class TableChunker(SizedChunker):
         parts: Parts = []
         position = 0
         for table in find_tables(text, text_format, blocks):
-            parts += self._between(text, position, table.start, around)
+            parts += _between(text, position, table.start, around, chunker)
             parts += self.table_spans(table, source.prefix)
             position = table.end
-        return parts + self._between(text, position, len(text), around)
+        return parts + _between(text, position, len(text), around, chunker)
 
-    def _between(self, text: str, start: int, end: int, blocks: Sequence[Block]) -> Parts:
-        visible = clipped(text, blocks, start, end)
-        if self.text is None or not visible:
-            return []
-        begin, stop = visible[0].start, visible[-1].end
-        excerpt = Excerpt.of(text, begin, stop, without_dropped(text, visible))
-        return [Part(self.text, excerpt, Span(begin, stop, modality="text"))]
+
+def _between(
+    text: str, start: int, end: int, blocks: Sequence[Block], chunker: Chunker | None
+) -> Parts:
+    """Return the part between two tables for a chunker; none if it is blank or dropped."""
+    visible = clipped(text, blocks, start, end)
+    if chunker is None or not visible:
+        return []
+    begin, stop = visible[0].start, visible[-1].end
+    excerpt = Excerpt.of(text, begin, stop, without_dropped(text, visible))
+    return [Part(chunker, excerpt, Span(begin, stop, modality="text"))]

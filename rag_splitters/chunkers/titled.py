@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import CompositeChunker, unit_of
-from rag_splitters.meaning.situating import shorten
+from rag_splitters.meaning.situating import heading_contexts, shorten
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.text.sizing import text_length
@@ -21,8 +21,8 @@ class TitledChunker(CompositeChunker):
 
     Use it if chunks from the middle of a document do not say what they are about. The title is the
     metadata's `title`, else the document's first heading, else the `title` that you pass; without
-    any of them, chunks stay as they are. The title counts towards the inner chunker's size, and is
-    shortened if it would fill more than half of a chunk.
+    any of them, chunks stay as they are. The title counts towards the inner chunker's size. It is
+    shortened to 200 characters, and to what fills half of a chunk.
 
     Rewrites: `start` and `end` are those of the chunk without its title. If the inner chunker
     rewrites a chunk, the title is put before the rewritten text.
@@ -43,13 +43,7 @@ class TitledChunker(CompositeChunker):
     """Title of documents that have none of their own; None: they get no title."""
 
     include_headings: bool = False
-    """Whether to add the headings above a chunk to the title."""
-
-    def fits(self, content: str) -> bool:
-        return self.resized().chunker.fits(content)
-
-    def has_room_after(self, prefix: str) -> bool:
-        return self.resized().chunker.has_room_after(prefix)
+    """Whether to add the headings above a chunk to the title, as in "Tea > Green"."""
 
     def spans_fit(self, spans: Sequence[Span], text: str) -> bool:
         return self.resized().chunker.spans_fit(spans, text)
@@ -58,42 +52,52 @@ class TitledChunker(CompositeChunker):
         resized, length = self.resized(), partial(text_length, length_function=unit_of(self))
         titles = [resized._titles(source) for source in sources]
         prefixed = [
-            replace(source, prefix=source.prefix + max(prefixes.values(), key=length))
-            for source, (prefixes, _) in zip(sources, titles, strict=True)
+            replace(source, prefix=source.prefix + max(own.prefixes.values(), key=length))
+            for source, own in zip(sources, titles, strict=True)
         ]
         plans = await resized.chunker.plan(prefixed)
         return [
-            spans[:1] + [resized._with_title(span, source, *own) for span in spans[1:]]
+            list(resized._with_titles(source, own, spans))
             for source, own, spans in zip(sources, titles, plans, strict=True)
         ]
 
-    def _titles(self, source: Source) -> tuple[dict[tuple[str, ...], str], Outline]:
-        """Return the text to put before chunks, by path of headings, and the outline.
-
-        It fills at most half of the room after the prefix of the source. A title that has to be
-        shortened leaves no room for headings, so a long one is measured only once.
-        """
+    def _titles(self, source: Source) -> _Titles:
+        """Return the title of a document, its outline, and what to put before chunks."""
         text, metadata = source.text, source.metadata
         outline = Outline.of(text, metadata=metadata) if self.include_headings else Outline("", [])
-        title = title_of(text, metadata) or self.title or ""
+        title = {"title": title_of(text, metadata) or self.title or ""}
 
         def fits(words: str) -> bool:
             return self.chunker.fits(source.prefix + 2 * f"{words}\n\n")
 
-        short = shorten(title, fits)
-        prefixes: dict[tuple[str, ...], str] = {(): short}
-        for path in outline.paths:
-            below = " > ".join(heading for heading in path if heading != title)
-            whole = "\n".join(part for part in (title, below) if part)
-            prefixes[path] = shorten(whole, fits) if short == title else short
-        return {path: f"{each}\n\n" if each else "" for path, each in prefixes.items()}, outline
+        below = [Span(heading.start + 1, heading.end) for heading in outline.headings]
+        contexts = heading_contexts(outline, title, [Span(0, 0), *below])
+        short = {each: shorten(each, fits) for each in dict.fromkeys(contexts)}
+        prefixes = {context: f"{each}\n\n" if each else "" for context, each in short.items()}
+        return _Titles(title, outline, prefixes)
 
-    def _with_title(
-        self, span: Span, source: Source, prefixes: Mapping[tuple[str, ...], str], outline: Outline
-    ) -> Span:
-        """Put the title before a chunk, unless that is one grapheme cluster and too big for it."""
-        path = outline.above(span.start)
-        content = prefixes[path] + span.text_of(source.text)
-        if not self.chunker.fits(source.prefix + content):
-            return span
-        return replace(span, content=content, headings=span.headings or path)
+    def _with_titles(
+        self, source: Source, titles: _Titles, spans: Sequence[Span]
+    ) -> Iterator[Span]:
+        """Put the title before each chunk but the first, or one that is too big for it.
+
+        That can only be a single grapheme cluster.
+        """
+        title, outline, prefixes = titles
+        contexts = heading_contexts(outline, title, spans)
+        for number, (span, context) in enumerate(zip(spans, contexts, strict=True)):
+            prefix = prefixes.get(context, "") if number else ""
+            content = prefix + span.text_of(source.text)
+            if prefix and self.chunker.fits(source.prefix + content):
+                headings = span.headings or outline.above(span.start)
+                yield replace(span, content=content, headings=headings)
+            else:
+                yield span
+
+
+class _Titles(NamedTuple):
+    """The title of a document, as metadata, its outline, and its prefixes by their contexts."""
+
+    title: Mapping[str, str]
+    outline: Outline
+    prefixes: Mapping[str, str]

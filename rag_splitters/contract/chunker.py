@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run, together
-from rag_splitters.contract.groups import check_sources, numbered_groups
+from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
-from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
+from rag_splitters.contract.line_breaks import plan_with_line_feeds
 from rag_splitters.contract.own_methods import checked_plan, checked_spans
 from rag_splitters.contract.own_texts import chunk_key
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
@@ -66,8 +66,6 @@ class Chunker(BaseModel):
     positional: ClassVar[tuple[str, ...]] = ()
     """The parameters that may be passed by position, in this order."""
 
-    _needs_only_text: ClassVar[bool] = False  # the class defines `spans`, and no `plan`
-
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse a strategy that has neither method."""
         if cls.plan is Chunker.plan:
@@ -103,11 +101,6 @@ class Chunker(BaseModel):
         with plain_errors(cls):
             return super().model_validate_json(json_data, **kwargs)
 
-    @classmethod
-    def model_validate_strings(cls, obj: Any, **kwargs: Any) -> Self:
-        with plain_errors(cls):
-            return super().model_validate_strings(obj, **kwargs)
-
     def __setattr__(self, name: str, value: Any) -> None:
         if self._owns(name):
             object.__setattr__(self, name, value)
@@ -129,13 +122,8 @@ class Chunker(BaseModel):
     def _is_initialised(self) -> bool:
         return getattr(self, "__pydantic_fields_set__", None) is not None
 
-    def __delattr__(self, name: str) -> None:
-        with plain_errors(type(self)):
-            super().__delattr__(name)
-
     def __hash__(self) -> int:
-        values = self.__dict__
-        return hash((type(self), *(values[name] for name in type(self).model_fields)))
+        return hash(type(self))  # not all parameters can be hashed, and those of front ends change
 
     @classmethod
     def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -170,14 +158,8 @@ class Chunker(BaseModel):
         """Yield the spans of each source, in order.
 
         Sources are read in groups, so that memory use does not grow with their number: a group
-        ends after 512 sources or two million characters. A strategy that defines only `spans`
-        reads one source at a time.
+        ends after 512 sources or two million characters.
         """
-        if type(self)._needs_only_text:
-            for source in check_sources(sources):
-                spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
-                yield self.with_places(spans, source)
-            return
         for group in numbered_groups(sources):
             with collect_failures() as failures:
                 results = run(_plan_with_places(self, group))
@@ -325,20 +307,17 @@ def _pair_methods(kind: type[Chunker]) -> None:
     is_new = owner is kind or not issubclass(owner, Chunker)
     if is_new and "strategy" not in vars(kind):
         kind.strategy = ""
-    if is_new:
-        kind._needs_only_text = "plan" not in methods
-        if "spans_after" not in vars(kind):
-            kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
+    if is_new and "spans_after" not in vars(kind):
+        kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
         if is_new and not is_ours(kind):
             checks = {"spans": checked_spans, "plan": checked_plan}
             methods = {name: checks[name](method) for name, method in methods.items()}
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])
-        spans = methods.get("spans") or _spans_from_plan(plan)
+        spans = methods.get("spans")
         if is_new and is_ours(kind):
-            plan = plan_with_line_feeds(plan)
-            spans = spans_with_line_feeds(spans, _spans_from_plan(plan))
-        kind.plan, kind.spans = plan, spans  # type: ignore[method-assign]
+            plan, spans = plan_with_line_feeds(plan), None
+        kind.plan, kind.spans = plan, spans or _spans_from_plan(plan)  # type: ignore[method-assign]
 
 
 def _plan_from_spans(spans: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from inspect import getattr_static
 from typing import Annotated, Any, ClassVar
 
@@ -27,7 +26,7 @@ class FrontEnd(Chunker):
 
     Each value is checked when it is assigned, and a failed assignment changes nothing. Parameters
     that depend on each other are checked when the front end splits, so that they can be assigned in
-    any order. Front ends with equal parameters are equal; the hash depends on the class alone.
+    any order.
 
     Raises ValueError for an unknown parameter or an invalid value.
     """
@@ -65,7 +64,6 @@ class FrontEnd(Chunker):
         if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
-            cls._needs_only_text = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)
@@ -79,7 +77,6 @@ class FrontEnd(Chunker):
         values = {**trial.__dict__}
         values |= without(kind.implied_parameters({name: values[name]}), self.model_fields_set)
         self.__dict__.update(values)
-        self._compute_defaults()
 
     def _assign_other(self, name: str, value: Any) -> None:
         """Assign to a name that is no field: a framework's name of one, or the user's own."""
@@ -101,18 +98,6 @@ class FrontEnd(Chunker):
             super().__setattr__(name, value)
         elif parameters:  # without any, the value has no effect
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
-
-    def _compute_defaults(self) -> None:
-        """Recompute the defaults that depend on other parameters."""
-        for name, field in type(self).model_fields.items():
-            if field.default_factory_takes_validated_data and name not in self.model_fields_set:
-                with suppress(ValueError):  # sizes may contradict each other meanwhile
-                    self.__dict__[name] = field.get_default(
-                        call_default_factory=True, validated_data=self.__dict__
-                    )
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def split_text(self, text: str) -> list[str]:
         """Return the texts of the chunks of one text."""

@@ -34,7 +34,7 @@ def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
         yield group
 
 
-def check_sources(sources: Iterable[Source]) -> Iterator[Source]:
+def _check_sources(sources: Iterable[Source]) -> Iterator[Source]:
     """Yield sources. Raises TypeError for anything else, such as a bare text."""
     check_list(sources, "sources (for one text, call chunk)")
     for source in sources:
@@ -45,7 +45,7 @@ def check_sources(sources: Iterable[Source]) -> Iterator[Source]:
 def numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
     """Yield groups of sources, numbered in their order if they have no numbers yet."""
     first = 0
-    for group in grouped(check_sources(sources)):
+    for group in grouped(_check_sources(sources)):
         has_numbers = any(source.number for source in group)
         yield (
             group

@@ -14,8 +14,6 @@ from typing_extensions import Self
 
 from rag_splitters.parameters.descriptions import field_descriptions
 
-_COMPUTED = type("Computed", (), {"__repr__": lambda self: "..."})()
-
 
 class Signature:
     """The signature that `help()` shows: positional parameters first, and plain types."""
@@ -61,9 +59,8 @@ def _as_parameter(kind: type[Any], name: str) -> inspect.Parameter:
     how = ways.POSITIONAL_OR_KEYWORD if name in kind.positional else ways.KEYWORD_ONLY
     if field is None:  # a framework's own name for one of our parameters
         return inspect.Parameter(name, how, default=None)
-    default = inspect.Parameter.empty if field.is_required() else field.default
-    if field.default_factory is not None:
-        default = _COMPUTED
+    default = field.get_default(call_default_factory=True, validated_data={})
+    default = inspect.Parameter.empty if field.is_required() else default
     return inspect.Parameter(name, how, default=default, annotation=_plain_type(field.annotation))
 
 

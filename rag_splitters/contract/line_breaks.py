@@ -55,18 +55,6 @@ def in_source(span: Span, view: Source, source: Source) -> Span:
     return replace(span, content=span.content[: -len(own)] + source.text[span.start : span.end])
 
 
-def spans_with_line_feeds(spans: Any, spans_of_view: Any) -> Any:
-    """Return the `spans` of a strategy: those of the view for a text with carriage returns."""
-
-    @wraps(spans)
-    def spans_of_text(self: Any, text: str) -> list[Span]:
-        cut = spans_of_view if "\r" in text else spans
-        result: list[Span] = cut(self, text)
-        return result
-
-    return spans_of_text
-
-
 def view_with_line_feeds(chunker: Any, source: Source) -> Source:
     """Return the source with line feeds, or the source itself if it stays the same."""
     text = with_line_feeds(source.text)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
-from rag_splitters.calls import call
+from rag_splitters.calls import call, with_value
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.span import Source, Span
 
@@ -48,21 +47,12 @@ def _current(front_end: Any) -> _Cutting | None:
     return cutting if cutting is not None and cutting.kind is type(front_end) else None
 
 
-@contextmanager
-def _set_cutting(cutting: _Cutting) -> Iterator[None]:
-    token = _cutting.set(cutting)
-    try:
-        yield
-    finally:
-        _cutting.reset(token)
-
-
 def own_spans(
     front_end: Any, source: Source, split_text: Callable[[str], Sequence[str]]
 ) -> list[Span]:
     """Cut a source with a subclass's `split_text`."""
     cutting = _Cutting(type(front_end), source)
-    with _set_cutting(cutting):
+    with with_value(_cutting, cutting):
         result = split_text(source.text)
         check_list(result, f"texts from {type(front_end).__name__}")
         texts = list(result)
@@ -76,7 +66,7 @@ def base_texts(front_end: Any, text: str, cut: Callable[[Source], list[Span]]) -
     cutting = _current(front_end)
     if cutting is None or cutting.source.text != text:
         cutting = _Cutting(type(front_end), Source(text))
-    with _set_cutting(cutting):
+    with with_value(_cutting, cutting):
         cutting.spans = cut(cutting.source)
     return [span.text_of(text) for span in cutting.spans]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError, InputTypeError
@@ -94,5 +94,5 @@ Nested = Annotated[
 ]
 """A field that holds another chunker, written with the name of its strategy."""
 
-NestedMany = Annotated[Sequence[Nested], AfterValidator(tuple)]
-"""A field that holds several chunkers; a list becomes a tuple."""
+NestedMany = Annotated[Sequence[Nested], Field(min_length=1), AfterValidator(tuple)]
+"""A field that holds at least one chunker; a list becomes a tuple."""

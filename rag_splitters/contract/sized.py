@@ -42,9 +42,6 @@ class SizedChunker(Chunker):
     """Unit of all sizes: "characters", "words", "tokens" (cl100k_base),
     "tokens:<encoding or model>", a tokenizer, or a function from text to length."""
 
-    exact_overlap: ClassVar[bool] = False
-    """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
-
     hands_prefix_on: ClassVar[bool] = False
     """Whether `plan` gets the prefixes of its sources, because the strategies inside make room."""
 
@@ -165,13 +162,28 @@ class CompositeChunker(Chunker):
         """Return the same strategy without sizes, which the strategies inside have instead."""
         return with_sizes(self, {}) if self.given_sizes else self
 
+    def makers(self) -> list[Chunker]:
+        """Return the strategies inside that make the chunks, with their sizes."""
+        return _chunkers_inside(self.resized())
+
+    def fits(self, content: str) -> bool:
+        makers = self.makers()
+        return not makers or any(each.fits(content) for each in makers)
+
+    def has_room_after(self, prefix: str) -> bool:
+        return all(each.has_room_after(prefix) for each in self.makers())
+
 
 def chunkers_in(chunker: Chunker) -> Iterator[Chunker]:
     """Yield a chunker and all those inside it, the outer one first."""
     yield chunker
-    for _, value in chunker:
-        for each in _chunkers_of(value):
-            yield from chunkers_in(each)
+    for each in _chunkers_inside(chunker):
+        yield from chunkers_in(each)
+
+
+def _chunkers_inside(chunker: Chunker) -> list[Chunker]:
+    """Return the chunkers in the parameters of a chunker."""
+    return [each for _, value in chunker for each in _chunkers_of(value)]
 
 
 def _chunkers_of(value: Any) -> list[Chunker]:
@@ -210,7 +222,7 @@ def with_sizes(chunker: Strategy, sizes: Mapping[str, Any]) -> Strategy:
 
 def unit_of(chunker: Chunker) -> LengthFunction:
     """Return the unit in which a strategy measures, or that of the last one inside it."""
-    inside = [each for _, value in chunker for each in _chunkers_of(value)]
+    inside = _chunkers_inside(chunker)
     own = getattr(chunker, "length_function", None)
     return own or (unit_of(inside[-1]) if inside else "characters")
 

@@ -20,23 +20,19 @@ if TYPE_CHECKING:
 class FileLoader(BaseLoader):
     """Loads a file, or each file in a folder, as a document.
 
-    From notebooks, subtitles and mails, it loads the text without the markup: the cells of a
-    notebook as Markdown, the words of subtitles as running text, and each message of a mailbox as a
-    document of its own. Their chunks have the metadata `file_start` and `file_end`, positions in
-    the file, and `cell_start` and `cell_end` in notebooks, `start_time` and `end_time` (seconds) in
-    subtitles, and `subject`, `sender`, `date` and `message_id` in mails. They take this from
-    `origin` in the document's metadata, which they do not repeat.
+    A file may be any text, a PDF (extra `pdf`), a Word document or a presentation (extra `office`),
+    a workbook or a book. From notebooks, subtitles and mails, it loads the text without the markup,
+    and each message of a mailbox as a document of its own.
 
-    Each chunk of a PDF has its pages as `page_start` and `page_end`, whatever the strategy. Running
-    heads and page numbers are dropped from a PDF, and hyphenated words are joined. Lines in a
-    larger or bold font are its headings: `outline` in the document's metadata lists them for the
-    strategies, and chunks do not repeat it.
+    Chunks know where they come from, whatever the strategy: `page_start` and `page_end` in PDFs and
+    presentations; `file_start` and `file_end` (positions in the file) in notebooks, subtitles and
+    mails, with `cell_start` and `cell_end`, `start_time` and `end_time` (seconds), or `subject`,
+    `sender`, `date` and `message_id`. They take this, and the headings of a PDF, from `origin` and
+    `outline` in the document's metadata, which they do not repeat.
 
     Parameters:
-        path: a file or a folder. A file may be any text, a PDF (extra `pdf`), or a Word document or
-            presentation (extra `office`), which become Markdown with slides as pages. From a
-            folder, files with the suffixes of these kinds are loaded; a warning in the log says how
-            many others were skipped, and with which suffixes.
+        path: a file or a folder. From a folder, files with the suffixes of these kinds are loaded;
+            a warning in the log says how many others were skipped, and with which suffixes.
         max_output: maximum number of characters to keep of each output in a notebook; a line says
             how many were left out. 0 drops outputs, None keeps them whole.
         quotations: whether to keep quotations in mails: lines after ">", quotations in HTML, and
@@ -73,13 +69,7 @@ def docling_document(
     """Convert a `DoclingDocument` to a LangChain document, for any of our splitters.
 
     The text is Markdown with the headings, lists, tables and code that Docling found, and chunks
-    know their pages; see `rag_splitters.docling.read_docling`.
-
-    Parameters:
-        document: what Docling's `DocumentConverter` returns in `.document`.
-        metadata: more metadata to add; it wins over what Docling says.
-
-    Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
+    know their pages. For the parameters and errors, see `rag_splitters.docling.read_docling`.
     """
     from rag_splitters.docling import read_docling
 

@@ -26,7 +26,7 @@ from rag_splitters.langchain.options import (
     strip_whitespace,
 )
 from rag_splitters.parameters.checks import check_list
-from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
+from rag_splitters.parameters.fields import Least, Overlap, Size, SomeTexts
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
@@ -387,7 +387,7 @@ class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
 
     chunk_size: Size | None = 4000  # type: ignore[assignment]
     chunk_overlap: Overlap = 200
-    separators: Texts = ("\n\n",)
+    separators: SomeTexts = ("\n\n",)
     strip_whitespace: bool = True
 
     _separator = langchain_attribute("separator", lambda splitter: splitter.separators[0])

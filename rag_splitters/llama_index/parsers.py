@@ -15,8 +15,7 @@ from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import BaseNode, Document, ImageDocument, TextNode
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import BaseModel, BeforeValidator, Field, WrapSerializer
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import BaseModel, BeforeValidator, WithJsonSchema, WrapSerializer
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
@@ -80,17 +79,12 @@ __all__ = [
 ]
 
 
-class _JsonSchema(GenerateJsonSchema):
-    @override
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        return {}
-
-
 # LlamaIndex's serializer of a field of the type NodeParser needs a function with a name.
 _IdFunction = Annotated[
     Function,
     BeforeValidator(lambda value: default_id_func if value is None else value),
     WrapSerializer(lambda value, describe: None if value is default_id_func else describe(value)),
+    WithJsonSchema({"type": "string"}),
 ]
 
 
@@ -113,7 +107,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
     )
 
-    id_func: _IdFunction = Field(default_factory=lambda: default_id_func)
+    id_func: _IdFunction = default_id_func
     """Function (chunk number, document) -> id; default: UUIDv5 of document, position and text."""
 
     count_metadata: bool = True
@@ -166,14 +160,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             parameters = super().to_dict(**kwargs)
         return {**dict(sorted(parameters.items())), "version": __version__}
 
-    @classmethod
-    @override
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the JSON schema; it allows anything for functions and other such objects."""
-        if len(args) < 3:
-            kwargs.setdefault("schema_generator", _JsonSchema)
-        return super().model_json_schema(*args, **kwargs)
-
     def __eq__(self, other: object) -> bool:
         """Compare the parameters; each parser has a callback manager of its own."""
         if type(other) is not type(self):
@@ -181,7 +167,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         names = type(self).model_fields.keys() - {"callback_manager"}
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    __hash__ = FrontEnd.__hash__
+    __hash__ = Chunker.__hash__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle. Raises TypeError if a field cannot be pickled.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 class FileReader(BaseReader):
     """Reads a file, or each file in a folder, as a document.
 
-    From notebooks, subtitles and mails, it reads the text without the markup: the cells of a
-    notebook as Markdown, the words of subtitles as running text, and each message of a mailbox as a
-    document of its own. Their nodes have the metadata `file_start` and `file_end`, positions in the
-    file, and `cell_start` and `cell_end` in notebooks, `start_time` and `end_time` (seconds) in
-    subtitles, and `subject`, `sender`, `date` and `message_id` in mails. They take this from
-    `origin` in the document's metadata, which they do not repeat.
+    A file may be any text, a PDF (extra `pdf`), a Word document or a presentation (extra `office`),
+    a workbook or a book. From notebooks, subtitles and mails, it reads the text without the markup,
+    and each message of a mailbox as a document of its own.
 
-    Each node of a PDF has its pages as `page_start` and `page_end`, whatever the strategy. Running
-    heads and page numbers are dropped from a PDF, and hyphenated words are joined. Lines in a
-    larger or bold font are its headings: `outline` in the document's metadata lists them for the
-    strategies, and nodes do not repeat it.
+    Nodes know where they come from, whatever the strategy: `page_start` and `page_end` in PDFs and
+    presentations; `file_start` and `file_end` (positions in the file) in notebooks, subtitles and
+    mails, with `cell_start` and `cell_end`, `start_time` and `end_time` (seconds), or `subject`,
+    `sender`, `date` and `message_id`. They take this, and the headings of a PDF, from `origin` and
+    `outline` in the document's metadata, which they do not repeat.
 
     To read a folder with several readers:
     `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader(), ".ipynb": FileReader()})`.
@@ -57,10 +55,9 @@ class FileReader(BaseReader):
         """Read the documents of a file or folder.
 
         Parameters:
-            file: a file or a folder. A file may be any text, a PDF (extra `pdf`), or a Word
-                document or presentation (extra `office`), which become Markdown with slides as
-                pages. From a folder, files with the suffixes of these kinds are read; a warning in
-                the log says how many others were skipped, and with which suffixes.
+            file: a file or a folder. From a folder, files with the suffixes of these kinds are
+                read; a warning in the log says how many others were skipped, and with which
+                suffixes.
             extra_info: more metadata to add.
 
         Returns: the documents, with their paths as their ids; the id of a message in a mailbox is
@@ -68,15 +65,20 @@ class FileReader(BaseReader):
 
         Raises: OSError, ValueError or ImportError, which names the file.
         """
-        return [_document(source, extra_info or {}) for source in read_sources(file, self.options)]
+        documents = []
+        for source in read_sources(file, self.options):
+            own = {key: value for key, value in source.metadata.items() if key != "source"}
+            metadata = {"file_path": source.metadata["source"], **(extra_info or {}), **own}
+            documents.append(_document(source, metadata, own.keys() - MAIL_KEYS))
+        return documents
 
 
-def _document(source: Source, extra_info: dict[str, Any]) -> Document:
-    own = {key: value for key, value in source.metadata.items() if key != "source"}
-    excluded = [key for key in own if key not in MAIL_KEYS]
+def _document(source: Source, metadata: dict[str, Any], hidden: Collection[str]) -> Document:
+    """Make a document of a source; models do not see the hidden keys of its metadata."""
+    excluded = [key for key in metadata if key in hidden]
     return Document(
         text=source.text,
-        metadata={"file_path": source.metadata["source"], **extra_info, **own},
+        metadata=metadata,
         id_=source.id,
         excluded_embed_metadata_keys=excluded,
         excluded_llm_metadata_keys=excluded.copy(),
@@ -89,23 +91,10 @@ def docling_document(
     """Convert a `DoclingDocument` to a LlamaIndex document, for any of our node parsers.
 
     The text is Markdown with the headings, lists, tables and code that Docling found, and nodes
-    know their pages; see `rag_splitters.docling.read_docling`.
-
-    Parameters:
-        document: what Docling's `DocumentConverter` returns in `.document`.
-        metadata: more metadata to add; it wins over what Docling says.
-
-    Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
+    know their pages. For the parameters and errors, see `rag_splitters.docling.read_docling`.
     """
     from rag_splitters.docling import read_docling
 
     source = read_docling(document, metadata)
-    visible = {"source", "title", *(metadata or ())}
-    hidden = [key for key in source.metadata if key not in visible]
-    return Document(
-        text=source.text,
-        metadata=dict(source.metadata),
-        id_=source.id,
-        excluded_embed_metadata_keys=hidden,
-        excluded_llm_metadata_keys=hidden,
-    )
+    hidden = source.metadata.keys() - {"source", "title", *(metadata or ())}
+    return _document(source, dict(source.metadata), hidden)

@@ -60,7 +60,7 @@ from rag_splitters.parent_child.search import Rerank
 from rag_splitters.parent_child.stores.children import ChildStore, Split
 from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from rag_splitters.parent_child.vectors import Vectors
-from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
+from rag_splitters.parent_child.writing import Docstore
 from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
@@ -86,19 +86,23 @@ class _Options(QueryKeywords, total=False):
     similarity_cutoff: float | None
     mmr_threshold: float
     mmr_prefetch_k: int
+    representations: Representations | Any
+    batch_size: int | None
+    write_timeout: float
 
 
 class _AllOptions(_Options, total=False):
     retrieve: Retrieve
     search_type: SearchType
+    id_key: str
+    smoothing: float
+    headings: bool
+    model_name: str | None
 
 
 class _FactoryOptions(_Options, total=False):
     filters: MetadataFilters | None
     reranker: Reranker | BaseNodePostprocessor | None
-    representations: Representations | Any
-    batch_size: int | None
-    write_timeout: float
     callback_manager: CallbackManager | None
 
 
@@ -134,28 +138,12 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         parent_parser: node parser that cuts documents into parents; None: each document is one
             parent.
         filters: metadata that children must have.
-        smoothing: standard deviation, in children, of a Gaussian that mixes each child's vector
-            with those of its neighbours in the document; the neighbours' words then also count half
-            in keyword search. 0 does neither.
-        headings: whether to embed and index each child with the document's title
-            (`metadata["title"]`) and the headings above it. The text that is returned stays the
-            same.
         reranker: function (question, texts) -> scores, or node postprocessor, that orders the
             children before results are made of them.
-        representations: `Representations` of parents or children, which are searched beside the
-            children, such as summaries; or a chat model that summarizes each parent, or a function
-            from a parent's text to texts. Pass it whenever you open the index to write.
-        id_key: key in a child's metadata that holds its parent's UUID.
-        batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
-            store accepts fewer.
-        model_name: name of the embedding model, by which an index is recognised when it is opened
-            again. None: the name of the model itself; a function without one, such as a lambda,
-            needs this.
-        write_timeout: seconds to wait for another writer to finish, before an error names it.
         callback_manager: LlamaIndex's callback manager.
-        options: how questions are answered; `help(LlamaIndexOptions)` lists them. Each is an
-            attribute that can be set; that of `retrieve` is `retrieve_kind`, because `retrieve` is
-            a method.
+        options: how an index is written and how questions are answered; `help(IndexOptions)` and
+            `help(LlamaIndexOptions)` list them. Each is an attribute that can be set; that of
+            `retrieve` is `retrieve_kind`, because `retrieve` is a method.
 
     Raises ValueError for a vector store that keeps no texts, and for numbers out of range.
 
@@ -174,7 +162,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
         def __getattr__(self, name: str) -> Any: ...
 
-    @check_keywords(LlamaIndexOptions)
+    @check_keywords(LlamaIndexOptions, IndexOptions)
     def __init__(
         self,
         *,
@@ -184,14 +172,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         child_parser: NodeParser,
         parent_parser: NodeParser | None = None,
         filters: MetadataFilters | None = None,
-        smoothing: float = 0.0,
-        headings: bool = False,
         reranker: Reranker | BaseNodePostprocessor | None = None,
-        representations: Representations | Any = None,
-        id_key: str = "parent_id",
-        batch_size: int | None = None,
-        model_name: str | None = None,
-        write_timeout: float = WRITE_TIMEOUT,
         callback_manager: CallbackManager | None = None,
         **options: Unpack[_AllOptions],
     ) -> None:
@@ -212,24 +193,14 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
                 raise InputTypeError(f"{name} must be {expected}, got {describe_value(each)}")
         self.child_parser = child_parser
         self.parent_parser = parent_parser
-        with plain_errors(LlamaIndexOptions):
-            values = dict(LlamaIndexOptions(**options))
-        for name, value in values.items():
-            setattr(self, _attribute(name), value)
         self.filters = filters
         self.reranker = reranker
-        with plain_errors(IndexOptions):
-            index_options = IndexOptions(
-                id_key=id_key,
-                smoothing=smoothing,
-                headings=headings,
-                representations=representations,
-                batch_size=batch_size,
-                model_name=model_name,
-                write_timeout=write_timeout,
-            )
-        for name, value in index_options:
-            setattr(self, name, value)
+        for kind in (LlamaIndexOptions, IndexOptions):
+            own = {name: value for name, value in options.items() if name in kind.model_fields}
+            with plain_errors(kind):
+                values = dict(kind.model_validate(own))
+            for name, value in values.items():
+                setattr(self, _attribute(name), value)
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
@@ -312,7 +283,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return NodeWithScore(node=to_node(entry, self.id_key), score=score)
 
 
-@check_keywords(ParentDocumentRetriever, LlamaIndexOptions)
+@check_keywords(ParentDocumentRetriever, LlamaIndexOptions, IndexOptions)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,

@@ -12,15 +12,24 @@ if TYPE_CHECKING:
 
 
 _SHORT_RUN_PENALTY = 1e6
+_MIN_LENGTH = 1e-9  # of a vector that has a direction; the rest is noise
 
 
-def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Scale vectors to length one."""
+def unit_vectors(vectors: NDArray[Any], kind: Any = "float64") -> NDArray[Any]:
+    """Scale vectors to length one, except those of length 0.
+
+    Parameters:
+        kind: numpy's type of the numbers that are returned.
+
+    >>> import numpy as np
+    >>> unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
     import numpy as np
 
-    exact = vectors.astype(np.float64)
-    unit: NDArray[np.float64] = exact / np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, None]
-    return unit
+    exact = vectors.astype(kind)
+    lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+    return exact / np.where(lengths > _MIN_LENGTH, lengths, np.inf)[:, None]
 
 
 def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:

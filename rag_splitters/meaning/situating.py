@@ -59,19 +59,6 @@ def _short(heading: str) -> str:
     return heading[: cluster_floor(heading, _LONGEST_HEADING - 64, _LONGEST_HEADING)]
 
 
-def longest_heading_context(
-    outline: Outline, metadata: Mapping[str, Any], length: Callable[[str], int]
-) -> str:
-    """Return the longest title and headings that a chunk of a document can have above it.
-
-    >>> longest_heading_context(Outline.of("# Tea\\n\\n## Green\\n\\nSteep it."), {}, len)
-    'Tea > Green'
-    """
-    below = [Span(heading.start + 1, heading.end) for heading in outline.headings]
-    contexts = heading_contexts(outline, metadata, [Span(0, 0), *below])
-    return max(dict.fromkeys(contexts), key=length)
-
-
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
     """Return (start, end) of the window in which to show a chunk: `size` characters, or all.
 
@@ -205,24 +192,19 @@ class Situations:
             key = stable_uuid(window_keys[window], *parts)
             yield ChunkToSituate(index, source, number, span, window, path, key)
 
-    def recall(self, contexts: Sequence[str | None]) -> None:
-        """Add contexts from a cache, in the order of `keys`."""
-        pairs = zip(self.keys, contexts, strict=True)
-        self.contexts.update((key, context) for key, context in pairs if context is not None)
-
     def batches(self) -> Iterator[tuple[list[str], list[Prompt]]]:
-        """Yield keys and prompts for missing contexts; none after a fatal error.
+        """Yield keys and prompts for all contexts; none after a fatal error.
 
         The first chunk of each window is sent before the others, so that the provider's prompt
         cache holds the window when the others follow.
         """
-        missing = [self._first[key] for key in self.keys if key not in self.contexts]
-        counts = Counter(place.document_window for place in missing)
+        places = [self._first[key] for key in self.keys]
+        counts = Counter(place.document_window for place in places)
         cached: set[tuple[int, int, int]] = set()
-        for start in range(0, len(missing), AT_ONCE):
+        for start in range(0, len(places), AT_ONCE):
             first: list[tuple[str, Prompt]] = []
             others: list[tuple[str, Prompt]] = []
-            for place in missing[start : start + AT_ONCE]:
+            for place in places[start : start + AT_ONCE]:
                 prompt = self._prompt(place)
                 if counts[place.document_window] == 1 or prompt.shared < _CACHED_FROM:
                     prompt = Prompt(prompt, 0)

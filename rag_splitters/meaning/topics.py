@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_splitters.extras import needs
+from rag_splitters.meaning.similarity import unit_vectors
 from rag_splitters.text.terms import find_words, word_terms
 
 if TYPE_CHECKING:
@@ -116,9 +117,8 @@ def _fit(
             vectors, weights = _nmf(matrix, count, seed)
         else:
             vectors, weights = _lda(counts, count, seed)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 1e-9)
-    return np.round(scaled, 6), np.round(weights, 6), counter.get_feature_names_out().tolist()
+    names = counter.get_feature_names_out().tolist()
+    return np.round(unit_vectors(vectors), 6), np.round(weights, 6), names
 
 
 def _nmf(matrix: Any, count: int, seed: int) -> tuple[Any, Any]:

@@ -283,7 +283,7 @@ class Answers:
 
 def check_cache(cache: TextCache | None, model: Any) -> None:
     """Raise ValueError if there is a cache and the model has no stable name."""
-    if cache is not None and model is not None:
+    if cache is not None:
         cache_name(model)
 
 

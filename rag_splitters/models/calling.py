@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from rag_splitters.calls import Call, arun, run
+from rag_splitters.calls import Call, arun, run, with_value
 from rag_splitters.models.errors import ModelError
 from rag_splitters.models.faults import is_transient, retry_after, was_retried
 from rag_splitters.models.secrets import without_secrets
@@ -21,41 +23,26 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def retrying(
-    function: Callable[..., _R],
-    async_function: Callable[..., Awaitable[_R]],
-    argument: Any,
-    *,
+async def with_retries(
+    function: Callable[[_T], _R],
+    async_function: Callable[[_T], Awaitable[_R]],
+    argument: _T,
     retries: int,
-) -> Call[_R]:
-    """Return a call that is repeated after a transient error, at most `retries` times.
+) -> _R:
+    """Call a function, and repeat the call after a transient error, at most `retries` times.
 
-    It is not repeated if the client has already repeated the request: attempts would multiply.
+    It is not repeated if the client has already repeated the request: attempts would multiply. The
+    wait is as long as the server says, else random, and longer from one attempt to the next.
     """
+    call = Call(partial(function, argument), partial(async_function, argument))
 
-    async def await_once() -> _R:  # tenacity awaits only what was defined with async
-        return await async_function(argument)
+    async def attempt() -> _R:  # tenacity awaits only what was defined with async
+        return await call
 
-    def result() -> _R:
-        if not retries:
-            return function(argument)
-        from tenacity import Retrying
-
-        return Retrying(**_policy(retries))(function, argument)
-
-    async def async_result() -> _R:
-        if not retries:
-            return await await_once()
-        from tenacity import AsyncRetrying
-
-        return await AsyncRetrying(**_policy(retries))(await_once)
-
-    return Call(result, async_result)
-
-
-def _policy(retries: int) -> dict[str, Any]:
-    """Return tenacity's arguments: wait as the server says, else exponentially with jitter."""
+    if not retries:
+        return await attempt()
     from tenacity import (
+        AsyncRetrying,
         retry_if_exception,
         stop_after_attempt,
         wait_random,
@@ -72,13 +59,14 @@ def _policy(retries: int) -> dict[str, Any]:
         error = state.outcome.exception()
         _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
 
-    return {
-        "stop": stop_after_attempt(retries + 1),
-        "wait": wait,
-        "retry": retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),
-        "reraise": True,
-        "before_sleep": log,
-    }
+    return await AsyncRetrying(
+        sleep=lambda seconds: Call(partial(time.sleep, seconds), partial(asyncio.sleep, seconds)),
+        stop=stop_after_attempt(retries + 1),
+        wait=wait,
+        retry=retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),
+        reraise=True,
+        before_sleep=log,
+    )(attempt)
 
 
 class Stop:
@@ -107,18 +95,13 @@ _BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextV
 )
 
 
-@contextmanager
-def showing(bar: Callable[[int], Any]) -> Iterator[None]:
+def showing(bar: Callable[[int], Any]) -> AbstractContextManager[None]:
     """Show the progress of model calls in this block.
 
     Parameters:
         bar: creates a progress bar, like that of tqdm, for a number of calls.
     """
-    token = _BAR.set(bar)
-    try:
-        yield
-    finally:
-        _BAR.reset(token)
+    return with_value(_BAR, bar)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputTypeError
-from rag_splitters.models.calling import Stop, for_each, retrying
+from rag_splitters.models.calling import Stop, for_each, with_retries
 from rag_splitters.models.clients import (
     ask_calls,
     client_retries,
@@ -128,9 +128,7 @@ class Asking:
         if self._stop.error is not None:
             return self._stop.error.about(f"not sent, because {self._stop.error}", index)
         try:
-            response = await retrying(
-                *self._calls, without_surrogates(prompt), retries=self._retries
-            )
+            response = await with_retries(*self._calls, without_surrogates(prompt), self._retries)
             answer: Answer = _read(self._model, response, self._schema, name)
         except ModelError as error:
             answer = error

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.cache import Answers, TextCache, read_vector, vector_keys, vector_text
-from rag_splitters.models.calling import Stop, for_each, retrying
+from rag_splitters.models.calling import Stop, for_each, with_retries
 from rag_splitters.models.clients import (
     client_retries,
     embed_calls,
@@ -244,7 +244,7 @@ class _Batches:
             failure = self._stop.error.about(f"not sent, because {self._stop.error}")
             return [failure] * len(texts)
         try:
-            answer = await retrying(*self._calls, texts, retries=self._retries)
+            answer = await with_retries(*self._calls, texts, self._retries)
         except Exception as error:  # clients may raise anything
             failure = self._error(f"failed on {self._name(request)}", error)
         else:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
+from rag_splitters.calls import with_value
 from rag_splitters.models.errors import ModelError
 from rag_splitters.span import Source, Span
 
@@ -37,11 +38,8 @@ def collect_failures() -> Iterator[list[ModelError]]:
     (1, [1])
     """
     failures: list[ModelError] = []
-    token = _failures.set(failures)
-    try:
+    with with_value(_failures, failures):
         yield failures
-    finally:
-        _failures.reset(token)
 
 
 def apply_on_error(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import (
@@ -69,6 +69,9 @@ FunctionOrName = Annotated[
 
 Texts = Annotated[Sequence[str], AfterValidator(tuple)]
 """A field for strings; a list becomes a tuple."""
+
+SomeTexts = Annotated[Sequence[str], Field(min_length=1), AfterValidator(tuple)]
+"""A field for at least one string; a list becomes a tuple."""
 
 LanguageName = Annotated[str, BeforeValidator(lambda value: getattr(value, "value", value))]
 """A field for the name of a language; a member of LangChain's `Language` becomes its value."""

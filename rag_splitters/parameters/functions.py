@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import MethodType
 from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from rag_splitters.calls import with_value
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.parameters.conversions import CONVERSIONS
@@ -54,14 +55,9 @@ def describe(value: Any) -> str:
     return name if _leads_to(name, value) else name_within_process(name, value)
 
 
-@contextmanager
-def names_within_process() -> Iterator[None]:
+def names_within_process() -> AbstractContextManager[None]:
     """Let `describe` name functions that no other process could find, such as lambdas."""
-    state = _allows_tokens.set(True)
-    try:
-        yield
-    finally:
-        _allows_tokens.reset(state)
+    return with_value(_allows_tokens, True)
 
 
 def name_within_process(name: str, function: Any) -> str:

@@ -47,8 +47,6 @@ def _error_message(error: ValidationError, kind: Any) -> str:
     """Say in one line what is wrong with each parameter."""
     groups: dict[str, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
-        if detail["type"] == "default_factory_not_called":
-            continue  # another parameter is wrong
         name, *path = detail["loc"] or ("",)
         places = "".join(f"[{part}]" for part in path if isinstance(part, int))
         groups.setdefault(f"{name}{places}", []).append(detail)
@@ -98,6 +96,7 @@ _LIMITS = {
     "less_than": "less than {lt}",
     "less_than_equal": "at most {le}",
     "literal_error": "{expected}",
+    "too_short": "a list that is not empty",
 }
 
 

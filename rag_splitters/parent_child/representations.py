@@ -12,7 +12,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, check_whole
 from rag_splitters.models.cache import Cache, check_cache
-from rag_splitters.models.calling import for_each, retrying
+from rag_splitters.models.calling import for_each, with_retries
 from rag_splitters.models.clients import ask_calls, is_chat_client
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.errors import model_error
@@ -126,7 +126,7 @@ RepresentationsField = Annotated[Representations | None, BeforeValidator(load_re
 
 async def _call(function: Callable[[str], Any], text: str) -> list[str] | ModelError:
     try:
-        answer = await retrying(*ask_calls(function, None), text, retries=0)
+        answer = await with_retries(*ask_calls(function, None), text, 0)
         texts = [answer] if isinstance(answer, str) else answer
         if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
             return list(texts)

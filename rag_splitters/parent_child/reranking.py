@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.models.calling import retrying
+from rag_splitters.models.calling import with_retries
 from rag_splitters.models.clients import ask_calls
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.records import Entry
@@ -37,7 +37,7 @@ def rerank_with(reranker: Reranker) -> Rerank:
 
     async def rerank(question: str, children: Sequence[Entry]) -> list[tuple[int, float | None]]:
         texts = [child.text for child in children]
-        answer = await retrying(*ask_calls(partial(reranker, question), None), texts, retries=0)
+        answer = await with_retries(*ask_calls(partial(reranker, question), None), texts, 0)
         try:
             scores = [float(each) for each in answer]
         except (TypeError, ValueError):

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import Call
+from rag_splitters.meaning.similarity import unit_vectors
 from rag_splitters.models import Embedder, embed
 from rag_splitters.models.hashing import HASHING_NAME
 from rag_splitters.parent_child.batching import batched
@@ -248,8 +249,8 @@ def select_diverse(
 
     if not len(vectors):
         return []
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    relevance = units @ (question / np.linalg.norm(question))
+    units = unit_vectors(vectors, "float32")
+    relevance = units @ unit_vectors(question[None], "float32")[0]
     selection: list[int] = []
     redundancy = np.zeros(len(units), dtype=np.float32)
     is_left = np.ones(len(units), dtype=bool)

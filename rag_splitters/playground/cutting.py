@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 
-import numpy as np
-
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import unit_of
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import rank, total, union
+from rag_splitters.meaning.similarity import unit_vectors
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.recent import Recent
 from rag_splitters.playground.texts import Text
@@ -32,7 +31,7 @@ class Hit:
     score: float
 
 
-@dataclass(eq=False)
+@dataclass
 class Cut:
     """What a strategy made of a text.
 
@@ -121,10 +120,11 @@ class Cut:
         numbers = [number for number, each in enumerate(self.chunks) if each.text.strip()]
         if numbers:
             vectors = models.embed([self.chunks[number].text for number in numbers], question)
-            lengths = np.linalg.norm(vectors, axis=1)
-            for row in next(rank(vectors[:-1], vectors[-1:]))[:k].tolist():
-                score = float(vectors[row] @ vectors[-1] / (lengths[row] * lengths[-1]))
-                hits.append(Hit(numbers[row], score))
+            units = unit_vectors(vectors)
+            hits = [
+                Hit(numbers[row], float(units[row] @ units[-1]))
+                for row in next(rank(vectors[:-1], vectors[-1:]))[:k].tolist()
+            ]
         self.searches.put((question, k), hits)
         return hits
 

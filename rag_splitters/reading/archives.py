@@ -18,27 +18,26 @@ _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # the beginning of encrypted files and
 def open_archive(data: bytes, name: str, kind: str) -> Iterator[zipfile.ZipFile]:
     """Open a file that is a ZIP archive, for reading inside the `with` statement.
 
-    Raises InputError if it is protected, damaged, or too large when unpacked, and for every error
-    inside the `with` statement.
+    Raises InputError if it is protected, damaged, or too large when unpacked, and for every other
+    error inside the `with` statement.
     """
     if data.startswith(_OLE):
         raise InputError(
             f"{name} cannot be read as {kind}: it is protected by a password or in the format "
             f"before 2007. Save a copy as {kind} without a password"
         )
-    size = 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(each.file_size for each in archive.infolist())
             if size > _MOST_BYTES:
-                raise ValueError(size)
+                raise InputError(
+                    f"{name} is too large: it unpacks to {size:,} bytes, and the limit is "
+                    f"{_MOST_BYTES:,}"
+                )
             yield archive
+    except InputError:
+        raise
     except Exception as error:  # damaged archives raise many kinds of errors, also in libraries
-        if size > _MOST_BYTES:
-            raise InputError(
-                f"{name} is too large: it unpacks to {size:,} bytes, and the limit is "
-                f"{_MOST_BYTES:,}"
-            ) from None
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
             f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or "

@@ -56,15 +56,14 @@ INNER = [
 
 
 @many
-@example(inner=INNER[4], llm=None, count=False, text="a \ra👩\u200d👩\u200d👧a<|endoftext|>")
+@example(inner=INNER[4], count=False, text="a \ra👩\u200d👩\u200d👧a<|endoftext|>")
 @given(
     inner=strategies.sampled_from(INNER),
-    llm=strategies.sampled_from([None, about]),
     count=strategies.booleans(),
     text=hostile_texts(),
 )
-def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text: str) -> None:
-    chunker = ContextualChunker(chunker=inner, llm=llm, count_context=count, document_window=50)
+def test_contextual_keeps_the_guarantees(inner: Any, count: bool, text: str) -> None:
+    chunker = ContextualChunker(chunker=inner, llm=about, count_context=count, document_window=50)
     spans = check_chunker(chunker, text)
     for span in spans:
         own = text[span.start : span.end]
@@ -192,13 +191,6 @@ def test_after_a_failure_the_others_are_finished_and_kept(tmp_path: Path) -> Non
     assert len(llm.prompts) == 303
 
 
-def test_heading_of_any_length_costs_in_proportion() -> None:
-    text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
-    spans = ContextualChunker().spans(text)
-    assert all(len(span.context or "") <= 200 for span in spans)
-    assert sum(len(span.text_of(text)) for span in spans) < 1.5 * len(text)
-
-
 @pytest.mark.parametrize(("inner", "share"), [(RecursiveChunker(chunk_size=300), 3)])
 def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: int) -> None:
     text = "A sentence of some words. " * 100
@@ -212,21 +204,11 @@ def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: 
     assert all(len(span.text_of(text)) > inner.chunk_size for span in free.spans(text))
 
 
-@pytest.mark.parametrize("llm", [None, about])
-def test_no_chunk_is_too_large_by_default(llm: Any) -> None:
+def test_no_chunk_is_too_large_by_default() -> None:
     text = "# A heading of several words\n\n" + "A sentence of some words. " * 40
-    chunks = ContextualChunker(llm=llm, chunk_size=100).chunk(text, metadata={"title": "Tea"})
+    chunks = ContextualChunker(llm=about, chunk_size=100).chunk(text, metadata={"title": "Tea"})
     assert max(len(chunk.text) for chunk in chunks) <= 100
     assert all(chunk.text.startswith(chunk.metadata["context"]) for chunk in chunks)
-
-
-def test_headings_take_only_the_room_that_they_need() -> None:
-    body = "A sentence of some words. " * 40
-    inner = RecursiveChunker(chunk_size=100)
-    assert ContextualChunker(chunker=inner).spans(body) == inner.spans(body)
-    below = ContextualChunker(chunker=inner).spans(f"# Tea\n\n{body}")[1:-1]
-    narrow = RecursiveChunker(chunk_size=95).spans(body)
-    assert max(span.end - span.start for span in below) == max(s.end - s.start for s in narrow)
 
 
 def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
@@ -253,14 +235,13 @@ def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="cannot be pickled because of cache"):
         pickle.dumps(ContextualNodeParser(llm=about, cache=store))
     with pytest.raises(TypeError, match="pass the path of a folder"):
-        pickle.dumps(ContextualChunker(cache=store))
+        pickle.dumps(ContextualChunker(llm=about, cache=store))
     kept = ContextualNodeParser(llm=about, cache=tmp_path, chunker=SMALL)
     assert str(tmp_path) not in str(kept.to_dict())
     read = ContextualNodeParser.from_dict(kept.to_dict(), llm=about, cache=tmp_path)
     for again in (pickle.loads(pickle.dumps(kept)), read):
         assert again.cache == kept.cache == FolderCache(str(tmp_path))
         assert again.spans(TEXT) == kept.spans(TEXT)
-    assert ContextualNodeParser.from_dict(ContextualNodeParser().to_dict()).llm is None
     assert parser.model_copy(deep=True).cache == parser.cache
 
 

@@ -62,8 +62,7 @@ def semantic(model: Any) -> Chunker:
 
 NESTED = {
     "titled": lambda model: TitledChunker(chunker=semantic(model)),
-    "contextual": lambda model: ContextualChunker(chunker=TitledChunker(chunker=semantic(model))),
-    "contextual with a model": lambda model: ContextualChunker(
+    "contextual": lambda model: ContextualChunker(
         chunker=TitledChunker(chunker=semantic(model)), llm=lambda prompt: "About it."
     ),
     "modality": lambda model: ModalityChunker(text=semantic(model), format="markdown"),
@@ -175,7 +174,7 @@ class NamedNodeParser(Named, ChunkerNodeParser):
     [
         lambda inner: inner,
         lambda inner: TitledChunker(chunker=inner),
-        lambda inner: ContextualChunker(chunker=inner),
+        lambda inner: ContextualChunker(chunker=inner, llm=lambda prompt: "About it."),
         lambda inner: HybridChunker(stages=[PageChunker(), inner]),
         lambda inner: ModalityChunker(text=inner),
     ],
@@ -220,7 +219,7 @@ THREADS: set[int] = set()
         TitledChunker(chunker=Watching()),
         HybridChunker(stages=[Watching(), Watching()]),
         ModalityChunker(text=Watching()),
-        ContextualChunker(chunker=Watching()),
+        ContextualChunker(chunker=Watching(), llm=lambda prompt: "About it."),
     ],
     ids=lambda chunker: type(chunker).__name__,
 )

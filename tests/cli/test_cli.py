@@ -216,7 +216,7 @@ def test_split_takes_names_in_any_case(name: str) -> None:
     assert rows("split", "a.txt", "-s", name) == rows("split", "a.txt", "-s", "content_aware")
 
 
-@pytest.mark.parametrize("name", ["hybrid", "titled", "contextual", "modality"])
+@pytest.mark.parametrize("name", ["hybrid", "titled", "modality"])
 def test_split_hands_sizes_to_the_strategies_inside(name: str) -> None:
     found = rows("split", "a.txt", "-s", name, "--chunk-size", "6", "--length-function", "words")
     assert max(len(row["text"].split()) for row in found) <= 6

@@ -114,7 +114,7 @@ def test_split_takes_a_function_of_a_module_in_the_current_folder(folder: Path) 
 
 def test_split_takes_models_for_nested_strategies() -> None:
     inner = {"strategy": "semantic", "embeddings": "hashing:32", "chunk_size": 300}
-    found = rows("split", "a.txt", "-s", "contextual", "-p", f"chunker={json.dumps(inner)}")
+    found = rows("split", "a.txt", "-s", "titled", "-p", f"chunker={json.dumps(inner)}")
     assert [row["text"] for row in found] == semantic(32)
 
 

@@ -152,12 +152,13 @@ def test_overlap_that_was_assigned_stays() -> None:
 
 
 @pytest.mark.parametrize("kind", [TableTextSplitter, TableNodeParser])
-def test_default_that_depends_on_other_parameters_follows_them(kind: Any) -> None:
+def test_text_between_tables_follows_the_sizes(kind: Any) -> None:
     front_end = kind()
     front_end.length_function = "words"
     front_end.chunk_size = 7
     assert values(front_end) == values(kind(chunk_size=7, length_function="words"))
-    assert front_end.text.chunk_size == 7
+    assert texts(front_end) == texts(kind(chunk_size=7, length_function="words"))
+    assert max(len(text.split()) for text in texts(front_end)) <= 7
     front_end.text = RecursiveChunker(chunk_size=3)
     front_end.chunk_size = 20
     assert front_end.text.chunk_size == 3

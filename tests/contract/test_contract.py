@@ -20,10 +20,11 @@ from llama_index.core.schema import MetadataMode
 
 from rag_splitters import CATALOGUE, Chunk, Chunker, Source, Span
 from rag_splitters.contract.line_breaks import in_source
-from rag_splitters.testing import check_documents, check_nodes, hostile_texts
+from rag_splitters.testing import hostile_texts
 from tests.support.cases import CASES
 from tests.support.checks import check_chunker
 from tests.support.forms import front_end
+from tests.support.front_end_checks import check_documents, check_nodes
 
 each_strategy = pytest.mark.parametrize("strategy", CASES)
 

@@ -37,10 +37,7 @@ def table(heading: str) -> dict[str, list[str]]:
 
 
 def default_of(kind: type[Chunker], name: str) -> Any:
-    """A default, computed from those of the other parameters if it depends on them."""
-    fields = kind.model_fields
-    defaults = {each: field.default for each, field in fields.items()}
-    return fields[name].get_default(call_default_factory=True, validated_data=defaults)
+    return kind.model_fields[name].default
 
 
 def sizes(values: Any) -> str:
@@ -82,7 +79,8 @@ def nested_fields() -> dict[str, list[str]]:
         for field in NESTED:
             if field in CATALOGUE[name].model_fields:
                 values = [default_of(kind, field) for kind in classes(name)]
-                rows[f"{name}.{field}"] = [described(value) for value in values]
+                if not isinstance(values[0], str):
+                    rows[f"{name}.{field}"] = [described(value) for value in values]
     return rows
 
 

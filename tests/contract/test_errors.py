@@ -254,7 +254,7 @@ def test_core_chunker_cannot_be_changed() -> None:
     for name in ("chunk_size", "chunksize"):
         message = message_of(lambda name=name: setattr(chunker, name, 3))
         assert message == f"RecursiveChunker cannot be changed: create a new one with {name}="
-    with pytest.raises(ValueError, match="RecursiveChunker cannot be changed"):
+    with pytest.raises(ValueError, match="frozen"):
         del chunker.chunk_size
     assert chunker.chunk_size == 9
 
@@ -498,5 +498,5 @@ def test_what_was_passed_in_place_of_something_else_is_named(call, message):
 @pytest.mark.parametrize(("name", "parameter"), [("Separator", "separators"), ("Hybrid", "stages")])
 def test_an_empty_list_is_refused_when_it_is_assigned(name: str, parameter: str) -> None:
     splitter = getattr(rag_splitters.langchain, f"{name}TextSplitter")()
-    with pytest.raises(ValueError, match=f"{parameter} must hold at least one"):
+    with pytest.raises(ValueError, match=f"{parameter} must be a list that is not empty"):
         setattr(splitter, parameter, [])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import ClassVar
 
-import llama_index.core
 import pytest
-from langchain_core.documents import Document
 
 from rag_splitters import Chunker, SizedChunker, Span
-from rag_splitters.langchain import RecursiveTextSplitter
-from rag_splitters.llama_index import RecursiveNodeParser
-from rag_splitters.testing import check_chunker, check_documents, check_nodes
+from rag_splitters.testing import check_chunker
 from tests.support import checks
 
 TEXT = "One two. Three four. Five."
@@ -38,7 +34,7 @@ class FixedSized(SizedChunker, Fixed):
 class FixedExact(FixedSized):
     """The same with an overlap that is as long as was asked for."""
 
-    exact_overlap = True
+    exact_overlap: ClassVar[bool] = True
 
 
 class Changing(Chunker):
@@ -94,15 +90,3 @@ def test_only_our_own_overlaps_must_be_the_longest_possible(chunker: Chunker, st
     check_chunker(chunker, TEXT)
     with pytest.raises(AssertionError, match=f"should start at {start}"):
         checks.check_chunker(chunker, TEXT)
-
-
-@pytest.mark.parametrize("options", [{}, {"include_prev_next_rel": False}])
-def test_a_front_end_with_its_own_settings_is_checked(options: dict[str, Any]) -> None:
-    source = llama_index.core.Document(text=TEXT * 3, metadata={"chunk_index": "of the user"})
-    parser = RecursiveNodeParser(chunk_size=20, **options)
-    check_nodes(source, parser([source]), parser)
-    document, splitter = Document(source.text, metadata=source.metadata), RecursiveTextSplitter()
-    check_documents(document, splitter.split_documents([document]), splitter)
-    splitter.add_start_index = False
-    with pytest.raises(AssertionError, match="None, None"):
-        check_documents(document, splitter.split_documents([document]), splitter)

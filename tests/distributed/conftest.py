@@ -21,7 +21,7 @@ class RayCluster:
     ray: Any
     split = staticmethod(split_dataset)
 
-    strategies = ("auto", "contextual", "hierarchical", "recursive", "table")
+    strategies = ("auto", "hierarchical", "recursive", "table", "titled")
     """Plain, rewritten and nested chunks, and a tree."""
 
     def sending(self) -> tuple[type, str, Any]:

@@ -30,7 +30,6 @@ from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import MetadataMode
 from llama_index.core.settings import _Settings
-from pydantic.json_schema import GenerateJsonSchema
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import rag_splitters
@@ -40,7 +39,6 @@ from rag_splitters import (
     HierarchicalChunker,
     ParagraphChunker,
     RecursiveChunker,
-    SentenceChunker,
     register,
 )
 from rag_splitters.llama_index import (
@@ -216,7 +214,7 @@ def test_a_tokenizer_object_is_the_unit() -> None:
     assert SentenceNodeParser(chunk_size=20, tokenizer=words.encode).split_text(TEXT) == expected
 
 
-@pytest.mark.parametrize("name", ["contextual", "hybrid", "modality", "titled"])
+@pytest.mark.parametrize("name", ["hybrid", "modality", "titled"])
 def test_unset_tokenizers_of_nested_strategies_follow_settings(name: str) -> None:
     Settings.tokenizer = characters
     assert len(make(name).split_text(TEXT)) > 20
@@ -325,15 +323,9 @@ def test_citation_query_engine() -> None:
     assert all(text.startswith(f"Source {n}:\n") for n, text in enumerate(cited, 1))
 
 
-class Lenient(GenerateJsonSchema):
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        return {}
-
-
 @every_class
 def test_json_schema_has_the_fields(name: str) -> None:
     schema = PARSERS[name].model_json_schema()
-    assert PARSERS[name].model_json_schema(True, "#/{model}", Lenient).keys() == schema.keys()
     json.dumps(schema)
     assert schema["properties"].keys() - {"class_name"} == PARSERS[name].model_fields.keys()
 
@@ -459,7 +451,8 @@ def test_chunks_leave_room_for_their_metadata(name: str) -> None:
     for mode in (MetadataMode.EMBED, MetadataMode.LLM):
         assert max(token_count(leaf.get_content(mode)) for leaf in get_leaf_nodes(nodes)) <= 128
     alike = texts(make(name, chunk_size=128, count_metadata=False)([document]))
-    assert alike == parser.split_text(TEXT) or name == "titled"  # whose chunks show the title
+    shows_more = name in ("contextual", "titled")
+    assert shows_more or alike == parser.split_text(TEXT)
     bare = make(name, chunk_size=128, include_metadata=False)
     assert texts(bare([document])) == alike
     assert len(nodes) >= len(alike)
@@ -548,7 +541,7 @@ def test_metadata_without_room_name_the_document() -> None:
         HierarchicalNodeParser(),
         HierarchicalNodeParser(chunk_size=128),
         ModalityNodeParser(chunk_size=128),
-        ContextualNodeParser(chunk_size=128),
+        ContextualNodeParser(llm=lambda prompt: "Whales.", chunk_size=128),
         TitledNodeParser(chunker=TREE),
         HybridNodeParser(stages=[ParagraphChunker(), TREE]),
     ],
@@ -565,7 +558,7 @@ def test_metadata_without_room_for_the_smallest_chunks_name_the_document(
 def test_context_leaves_room_for_metadata(words: int) -> None:
     document = Document(text=TEXT, metadata={"title": "Tea " * 40, "k": "word " * words})
     document.excluded_embed_metadata_keys = document.excluded_llm_metadata_keys = ["title"]
-    parser = ContextualNodeParser(chunk_size=128)
+    parser = ContextualNodeParser(llm=lambda prompt: "Whales, " * 60, chunk_size=128)
     nodes = parser.get_nodes_from_documents([document])
     before = document.get_metadata_str(MetadataMode.EMBED)
     assert all(parser.fits(f"{before}\n\n{n.metadata['context']}\n\n{n.text}") for n in nodes)
@@ -578,7 +571,6 @@ def test_context_leaves_room_for_metadata(words: int) -> None:
     "parser",
     [
         ContextualNodeParser(llm=lambda prompt: "Whales, " * 60, chunk_size=48),
-        ContextualNodeParser(chunker=SentenceChunker(chunk_size=48, length_function="tokens")),
         TitledNodeParser(
             chunk_size=48,
             length_function="tokens",
@@ -586,7 +578,7 @@ def test_context_leaves_room_for_metadata(words: int) -> None:
         ),
         JsonNodeParser(chunk_size=48, with_path=True),
     ],
-    ids=["model", "headings", "titled", "json"],
+    ids=["model", "titled", "json"],
 )
 def test_what_is_embedded_with_a_context_fits(
     parser: ChunkerNodeParser, include_metadata: bool, metadata: dict[str, str]

@@ -162,7 +162,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "semantic": {"chunk_size": 400, "breakpoint_threshold_type": "gradient"},
     "topic": {"chunk_size": 400, "n_topics": 3},
     "agentic": {"chunk_size": 500, "on_error": {"strategy": "sentence", "chunk_size": 100}},
-    "contextual": {"llm": True, "chunker": {"strategy": "recursive", "chunk_size": 300}},
+    "contextual": {"chunker": {"strategy": "recursive", "chunk_size": 300}},
 }
 
 
@@ -262,7 +262,7 @@ def test_hostile_text_keeps_its_positions(client: TestClient) -> None:
     assert not parts.soup.find("script")
     titled = "# A \ud800 title\n\n" + HOSTILE * 9
     with TestClient(create_app({"t": titled}), base_url=HERE) as other:
-        panel = post(other, "/chunk", a="contextual", a__chunk=1, side="a", text="t")["panel-a"]
+        panel = post(other, "/chunk", a="titled", a__chunk=1, side="a", text="t")["panel-a"]
         assert panel.find("pre").text.startswith("\nA \ufffd title\n\n")
 
 
@@ -344,7 +344,8 @@ def test_stages_are_added_and_removed(client: TestClient) -> None:
 def test_strategies_without_their_models_are_offered_apart(
     bare: TestClient, client: TestClient
 ) -> None:
-    for opened, without in ((bare, {"entity", "agentic", "proposition"}), (client, set())):
+    asking = {"agentic", "contextual", "entity", "proposition"}
+    for opened, without in ((bare, asking), (client, set())):
         page = BeautifulSoup(opened.get("/").text, "html.parser")
         offered = [each.text for each in page.select("#a option")]
         assert sorted(offered) == sorted(CATALOGUE)
@@ -353,17 +354,6 @@ def test_strategies_without_their_models_are_offered_apart(
     assert told.status == 400
     assert told.error().startswith("agentic needs a chat model: start the playground with --llm")
     assert told["source-a"].text == TRAM, "the text is shown all the same"
-
-
-def test_optional_model_is_asked_only_where_the_page_says_so(client: TestClient) -> None:
-    def chunk(**values: Any) -> str:
-        show(client, "contextual", values)
-        fields = write_fields("contextual", values, "a")
-        details = post(client, "/chunk", **fields, a__chunk=0, side="a", text="text.md")
-        return str(details["panel-a"].find("pre").text)
-
-    assert "1, 3, 6" not in chunk()
-    assert chunk(llm=True).startswith("\n1, 3, 6")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rag_splitters import (
     Chunker,
     ContentAwareChunker,
-    ContextualChunker,
     HierarchicalChunker,
     RecursiveChunker,
     TableChunker,
@@ -209,7 +208,6 @@ SMALL = RecursiveChunker(chunk_size=120)
     "chunker",
     [
         TitledChunker(chunker=SMALL, include_headings=True),
-        ContextualChunker(chunker=SMALL),
         ContentAwareChunker(chunk_size=120),
         HierarchicalChunker(chunk_size=120),
     ],
@@ -218,7 +216,6 @@ SMALL = RecursiveChunker(chunk_size=120)
 def test_front_matter_and_comments_head_no_chunk(chunker: Chunker, text: str) -> None:
     for chunk in chunker.chunk(text):
         assert "headings" not in chunk.metadata
-        assert "context" not in chunk.metadata
         assert chunk.text in text
 
 
@@ -259,6 +256,15 @@ def test_long_title_is_measured_a_few_times(words: int) -> None:
     assert all(len(chunk.text) <= 400 for chunk in chunks)
     assert chunks[-1].text.startswith("word word")
     assert sum(length > 400 for length in lengths) < 30
+
+
+def test_heading_of_any_length_costs_in_proportion() -> None:
+    text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
+    for chunks in (
+        TitledChunker(include_headings=each).chunk(text, metadata={"title": "Tea " * 9_000})
+        for each in (False, True)
+    ):
+        assert sum(len(chunk.text) for chunk in chunks) < 1.5 * len(text)
 
 
 def test_title_stands_before_rewritten_chunks() -> None:

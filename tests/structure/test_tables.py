@@ -502,10 +502,10 @@ def test_text_between_goes_to_another_chunker_or_is_dropped() -> None:
 
 
 def test_text_has_the_sizes_of_the_tables_if_not_given() -> None:
-    assert TableChunker(chunk_size=50, chunk_overlap=5).text == RecursiveChunker(
-        chunk_size=50, chunk_overlap=5
-    )
-    chunker = TableChunker(chunk_size=50)
+    text, sizes = "One two three. " * 9, {"chunk_size": 50, "chunk_overlap": 15}
+    cuts = [(span.start, span.end) for span in RecursiveChunker(**sizes).spans(text)]
+    chunker = TableChunker(**sizes)
+    assert [(span.start, span.end) for span in chunker.spans(text)] == cuts
     assert TableChunker(**chunker.model_dump()) == chunker
     assert TableChunker(**TableChunker(text=None).model_dump()).text is None
 

@@ -267,11 +267,11 @@ CASES: dict[str, list[Chunker]] = {
     ],
     "proposition": [PropositionChunker(llm=no_propositions, chunk_size=20)],
     "contextual": [
-        ContextualChunker(),
+        ContextualChunker(llm=about_tea),
         ContextualChunker(
             llm=about_tea, chunker=SentenceChunker(chunk_size=20), count_context=False
         ),
-        ContextualChunker(chunker=RecursiveChunker(chunk_size=25, chunk_overlap=4)),
+        ContextualChunker(llm=about_tea, chunker=RecursiveChunker(chunk_size=25, chunk_overlap=4)),
         ContextualChunker(llm=about_tea, chunk_size=12, length_function="tokens"),
     ],
     "hybrid": [

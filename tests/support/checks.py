@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import regex
 
-from rag_splitters import testing
+from rag_splitters import FixedSizeChunker, testing
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Span
@@ -59,6 +59,7 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         return
     if chunker.sizes.size is None:  # as of a separator's pieces, which do not overlap
         return
+    is_exact = _has_exact_overlap(chunker)
     context = _Context(chunker, text, spans)
     clusters = _cluster_ends(text)
     measure = sizer(chunker.length_function)(text)
@@ -91,10 +92,10 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         word_end = max([word_end, *(end for start, end in whole if start < word_end < end)])
         word_end = min((end for end in clusters if end >= word_end), default=word_end)
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
-        if chunker.exact_overlap:
+        if is_exact:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
-        best += _lines_and_clauses(text, one, whole) if not chunker.exact_overlap else []
+        best += _lines_and_clauses(text, one, whole) if not is_exact else []
         for start in [*best, *longer] if chunker.overlap else []:
             if start == other.start:
                 break
@@ -102,12 +103,16 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
                 continue
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
-            room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
+            room = max(stop, other.end) if cuts_word and not is_exact else stop
             has_room = measure.furthest(start, chunker.chunk_size) >= room  # by whole tokens
             if not is_longer and has_room and measure.fits(start, room, chunker.chunk_size):
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
+
+
+def _has_exact_overlap(chunker: SizedChunker) -> bool:
+    return isinstance(chunker, FixedSizeChunker) or hasattr(chunker, "exact_overlap")
 
 
 def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
@@ -151,7 +156,7 @@ def _overlap_starts(
 ) -> tuple[list[int], list[int]]:
     """Return where overlaps may begin: (sentences, words), or ([], any place) if exact."""
     starts = [at for at in sorted(clusters) if not any(low < at < high for low, high in whole)]
-    if chunker.exact_overlap:
+    if _has_exact_overlap(chunker):
         return [], starts
     cuts = segmenter_cuts(getattr(chunker, "segmenter", "rules"), text)
     sentences = {len(text) - len(text.lstrip()), *cuts}

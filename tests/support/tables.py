@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from langchain_core.documents import Document
 
-from rag_splitters import Chunker, Span
+from rag_splitters import CATALOGUE, Chunker, Span
+from rag_splitters.chunkers.by_name import required_models
 from rag_splitters.distributed.columns import TYPED, chunk_fields
 from rag_splitters.models import HashingEmbeddings
 from tests.support.cases import CASES
@@ -73,9 +74,7 @@ RAIN = (
 """Sentences that are long enough for a strategy to compare them."""
 
 WITHOUT_MODEL = {
-    name: CASES[name][name != "contextual"]
-    for name in sorted(CASES)
-    if name not in ("agentic", "cluster", "embedding", "entity", "proposition", "semantic")
+    name: CASES[name][1] for name in sorted(CASES) if not required_models(CATALOGUE[name])
 }
 """A chunker of small chunks for every strategy that needs no model, by its name."""
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.questions import Question
+from rag_splitters.meaning.similarity import unit_vectors
 from rag_splitters.text.structure import Range
 
 METRICS = ("recall", "precision", "precision_omega", "iou", "retrieved")
@@ -157,7 +158,7 @@ def rank(
     >>> [order.tolist() for order in rank(np.eye(2), np.array([[0.1, 0.9]]))]
     [[1, 0]]
     """
-    chunks, questions = _normalise(vectors), _normalise(questions)
+    chunks, questions = (unit_vectors(each, "float32") for each in (vectors, questions))
     for start in range(0, len(questions), _BLOCK):
         similarities = questions[start : start + _BLOCK] @ chunks.T
         yield from np.argsort(-similarities, axis=1, kind="stable")
@@ -196,8 +197,3 @@ def measure(
 def _part(chunk: LocatedChunk, question: Question) -> Range | None:
     """Return the position of a chunk, if it is one of the question's document."""
     return chunk.position if chunk.document == question.document else None
-
-
-def _normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
