@@ -100,14 +100,14 @@ def budget_search(strategy: Any, max_tokens: int) -> Callable[[str], Any] | None
     None if it cannot be told how many: it is not one of our parent-child retrievers, and its method
     has no parameter `max_tokens`.
     """
-    if isinstance(strategy, ParentChildIndex):
+    search, is_ours = search_method(strategy), isinstance(strategy, ParentChildIndex)
+    if is_ours and not hasattr(strategy, "invoke"):  # LlamaIndex's method takes only the question
         strategy = copy(strategy)
         strategy.max_tokens = max_tokens
         return search_method(strategy)
-    search = search_method(strategy)
-    if search is None or "max_tokens" not in signature(search).parameters:
-        return None
-    return partial(search, max_tokens=max_tokens)
+    if search and (is_ours or "max_tokens" in signature(search).parameters):
+        return partial(search, max_tokens=max_tokens)
+    return None
 
 
 def is_single(strategies: Any) -> bool:
