@@ -201,6 +201,9 @@ def test_report_prints_as_a_table(report: Report) -> None:
         assert all(len(line) <= width for line in shown[width].splitlines())
         assert "(33.3%" in shown[width]
         assert "16 questions about 2 of 2 documents, 3 chunks retrieved" in shown[width]
+        assert "HashingEmbeddings(dimensions=1024)" in shown[width]
+        caption = shown[width].partition("16 questions")[2].splitlines()
+        assert max(map(len, caption)) > 0.8 * width, "as wide as the terminal"
     assert "precision\n" not in shown[100]
     assert "precision Ω" in shown[200].replace("\n", " ") or "Ω" in shown[200]
     recall = report.metric("recursive", "recall")
@@ -321,14 +324,27 @@ def test_verdict_names_a_strategy_that_needs_no_model(wrap: Callable[[Chunker], 
         "plain": FixedSizeChunker(chunk_size=50),
     }
     report = made(chunkers)
-    for strategy in report.strategies:
-        for values in strategy.measurements.values():
-            values[:] = 0.5
+    set_all(report, 0.5)
     assert len(report.strategy("semantic").chunks) < len(report.strategy("plain").chunks)
     assert str(verdict(report)) == (
-        "No clear winner: both strategies are statistically tied. semantic and plain have the same "
-        "result on every question. plain is cheaper: it needs no model to cut."
+        "No clear winner: both strategies are statistically tied. They have the same result on "
+        "every question; their recall at 100 tokens is 50.0%. plain is cheaper: it needs no model "
+        "to cut."
     )
+
+
+def set_all(report: Report, value: float) -> None:
+    """Set each measurement of a report."""
+    for strategy in report.strategies:
+        for values in strategy.measurements.values():
+            values[:] = value
+
+
+def test_verdict_of_equal_results_names_no_best_mean() -> None:
+    report = made()
+    set_all(report, 1.0)
+    assert verdict(report).reasons.startswith("They have the same result on every question; ")
+    assert len(verdict(report).rivals) == len(CHUNKERS) - 1
 
 
 def test_verdict_says_where_there_is_no_choice() -> None:
@@ -340,6 +356,7 @@ def test_verdict_says_where_there_is_no_choice() -> None:
     assert verdict(one).best is None
     assert one.gap("recursive", "recall") == (0, float("-inf"), float("inf"))
     assert "Infinity" not in one.to_json()
+    assert "behind the best" not in str(one), "which needs an interval"
 
 
 def test_report_begins_with_the_verdict_in_every_form(report: Report) -> None:
@@ -460,6 +477,8 @@ def test_a_parent_child_retriever_is_asked_once_for_each_budget(open_retriever: 
     model, budgets = CountingEmbeddings(), (50, 100, 200)
     retrievers = {str(size): open_retriever(model, max_tokens=size) for size in (50, 200, 400)}
     retrievers["None"] = open_retriever(model)
+    if open_retriever is _langchain_retriever:
+        retrievers["None"].search_kwargs = {"max_tokens": 60}
     model.calls.clear()
     report = made(retrievers, budgets=budgets)
     assert model.count() == len(retrievers) * len(budgets) * len(BENCHMARK.questions)

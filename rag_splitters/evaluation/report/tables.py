@@ -47,13 +47,18 @@ def caption(results: Results) -> str:
             f"sizes in {settings.unit}."
         )
     document_count = len({each.document for each in results.questions})
-    return (
+    model = f", {settings.model}" if settings.model else ""
+    measured = (
         f"{number_of(questions, 'question')} about {document_count} of "
-        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved, "
-        f"{settings.model or 'no model'}. Metrics in percent; below each, how many "
-        "points it is behind the best one, with a 95% bootstrap interval "
-        f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "
-        "Bold: the best, and what is statistically tied with it."
+        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved{model}. "
+        "Metrics in percent"
+    )
+    if questions < 2 or len(results.strategies) < 2:  # nothing to be behind, or no interval
+        return f"{measured}."
+    return (
+        f"{measured}; below each, how many points it is behind the best one, with a 95% bootstrap "
+        f"interval ({DRAWS:,} draws of the questions) that is adjusted for the number of "
+        "strategies. Bold: the best, and what is statistically tied with it."
     )
 
 
@@ -116,13 +121,8 @@ _MIN_WIDTH = {"recall": 90, "retrieved": 100, "precision": 114, "iou": 126, "pre
 def rich_table(results: Results, width: int) -> Table:
     """Return the metrics, fewer on a narrow terminal; the faults if there are no questions."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),  # so that all faults fit into 80 columns
-        pad_edge=False,
-        caption=caption(results),
-        caption_justify="left",
-    )
+    # Little padding, so that all faults fit into 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     name_width = min(18, max(map(len, results.names)))
     table.add_column("strategy", overflow="fold", min_width=name_width)
     shown = [width >= _MIN_WIDTH.get(name, 0) for name in sheet.titles]
@@ -134,7 +134,7 @@ def rich_table(results: Results, width: int) -> Table:
         texts = [
             Text.assemble(
                 (cell.text.replace(" (", "\n("), "bold" if cell.may_be_best else ""),
-                (f"\n{cell.gap}" if results.questions else "", "dim"),
+                (f"\n{cell.gap}" if cell.gap else "", "dim"),
             )
             for cell, is_shown in zip(cells, shown, strict=True)
             if is_shown

@@ -79,8 +79,11 @@ def _choose(results: Results) -> Verdict:
         )
         return Verdict(f"Clear winner: {best}.", reasons, best)
     cheaper, saving = _find_cheaper(results, best, rivals)
-    if len(rivals) == 1 and gaps[rivals[0]] == (0, 0, 0):
-        reasons = f"{best} and {rivals[0]} have the same result on every question.{saving}"
+    if all(gaps[name] == (0, 0, 0) for name in rivals):
+        reasons = (
+            f"They have the same result on every question; their {title} is "
+            f"{share(best, metric):.1%}.{saving}"
+        )
     else:
         shares = [f"{name} ({share(name, metric):.1%})" for name in (best, *rivals)]
         more = f" and {len(shares) - 3} more" if len(shares) > 3 else ""
