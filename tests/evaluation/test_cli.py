@@ -175,6 +175,20 @@ def test_the_last_report_is_no_document(folder: Path) -> None:
     assert reports[0] == reports[1]
 
 
+def test_compare_measures_the_others_before_it_fails(folder: Path) -> None:
+    expected = run("docs", "-q", "q.jsonl", "-s", SMALL).stdout
+    (folder / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL)
+    assert (result.exit_code, result.stdout) == (2, expected)
+    assert result.stderr.startswith("Error: docs/broken.pdf cannot be read as PDF: ")
+    (folder / "docs" / "bakery.md").write_bytes(b"\0")
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "q.jsonl, line 2: there is no document 'bakery.md'" in result.stderr
+    assert "\n  docs/bakery.md is not a text file: " in result.stderr, "why it is none"
+    assert "there are no documents" in run("docs/bakery.md").stderr
+
+
 def test_any_number_of_chunks_can_be_asked_for() -> None:
     assert run("docs", "-q", "q.jsonl", "-s", SMALL, "-k", str(10**30)).exit_code == 0
 
@@ -203,8 +217,10 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         ("docs -q q.jsonl --embeddings openai:m", "needs OPENAI_API_KEY in the env"),
         ("docs -q q.jsonl --html no/r.html", "no/r.html cannot be written: name a"),
         ("docs -q q.jsonl --html docs", "docs cannot be written: name a file"),
-        ("docs -q q.jsonl --html ./q.jsonl", "q.jsonl is a file to read: write the "),
-        ("docs/bakery.md --html docs/bakery.md", "bakery.md is a file to read: write the "),
+        ("docs -q q.jsonl --html ./q.jsonl", "q.jsonl is a file to read: write to "),
+        ("docs/bakery.md --html docs/bakery.md", "bakery.md is a file to read: write to "),
+        ("docs --html docs/bakery.md", "bakery.md is a file to read: write to "),
+        (f"{FOLDER} --html {FOLDER}/questions.csv", "questions.csv is a file to read: write to"),
         ("docs -q q.jsonl --cache q.jsonl", "q.jsonl/answers.sqlite cannot be used"),
     ],
 )
