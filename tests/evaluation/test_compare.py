@@ -174,6 +174,10 @@ def test_compare_refuses_questions_and_strategies_that_do_not_fit() -> None:
         compare([], documents, BENCHMARK.questions, model)
     with pytest.raises(ValueError, match="mute gives no chunks"):
         made({"mute": lambda text: []})
+    with pytest.raises(
+        TypeError, match=r"expected a list of chunks from function:.*, got .# Brenner"
+    ):
+        made({"whole": lambda text: text})
     with pytest.raises(ModelError, match="out of order"):
         compare(CHUNKERS, documents, BENCHMARK.questions, _broken)
 
@@ -565,6 +569,16 @@ def test_a_retriever_without_the_documents_is_named(texts: list[str]) -> None:
 
     with pytest.raises(ValueError, match=r"^Other returned no text of these documents: add them"):
         made(Other())
+
+
+@pytest.mark.parametrize("answer", ["one text", None])
+def test_a_retriever_that_returns_no_list_is_named(answer: Any) -> None:
+    class Single:
+        def invoke(self, question: str) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match=f"^expected a list of texts from Single, got {answer!r}"):
+        made(Single())
 
 
 # With a real model

@@ -14,6 +14,8 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.clients import first_method
+from rag_splitters.models.describing import describe_model
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
@@ -79,8 +81,9 @@ def locate_chunks(
     else:
         split = _splitter(chunker)
         for name, text in track(documents.items()):
-            locator = ChunkLocator(text)
-            for part in split(text):
+            locator, parts = ChunkLocator(text), split(text)
+            check_list(parts, f"chunks from {describe_model(chunker)}")
+            for part in parts:
                 content, _, start, _, _ = read_result(part)
                 if hasattr(part, "start_char_idx"):  # of LlamaIndex: the first occurrence
                     start = None

@@ -218,7 +218,9 @@ def _ask(
     def rankings(search: Any) -> _Rankings:
         nonlocal holds_documents
         for question in questions:
-            chunks = locate_results(search(question.text), locators)
+            results = search(question.text)
+            check_list(results, f"texts from {strategy.name}")
+            chunks = locate_results(results, locators)
             holds_documents = holds_documents or any(each.position for each in chunks)
             yield zip(chunks, _sizes(chunks, settings.length_function).tolist(), strict=True)
 

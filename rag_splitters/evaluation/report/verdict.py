@@ -8,6 +8,7 @@ from rag_splitters.chunkers.by_name import models_in
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import Estimate
+from rag_splitters.text.coloured import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _find_cheaper(results: Results, best: str, rivals: tuple[str, ...]) -> tuple
     (models, chunks), (more_models, more_chunks) = costs[cheapest], costs[best]
     saving = "it needs no chat model" if models else "it needs no model to cut"
     if models == more_models:
-        saving = f"it has {chunks:,} chunks, against {more_chunks:,}"
+        saving = f"it has {number_of(chunks, 'chunk')}, against {more_chunks:,}"
     return cheapest, f" {cheapest} is cheaper: {saving}."
 
 
