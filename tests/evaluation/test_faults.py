@@ -97,6 +97,13 @@ def test_last_heading_is_no_orphan() -> None:
     assert faults("The end\n=======", "The end\n=======") == [[]]
 
 
+def test_what_nobody_sees_behind_a_heading_is_no_heading() -> None:
+    page = "<html><p>It rains.</p><h2>Wind</h2><!-- old: none --><p>It blows.</p></html>"
+    assert faults(page, "<h2>Wind</h2>") == [["orphan_headings", "leaked_markup"]]
+    assert faults(page, "old: none") == [[]]
+    assert faults("<html><script>x = 1;</script></html>", "x = 1;") == [["leaked_markup"]]
+
+
 def test_rewritten_chunks_that_repeat_the_header_have_no_fault() -> None:
     for text in (MARKDOWN, HTML):
         for chunk_size in (40, 1000):

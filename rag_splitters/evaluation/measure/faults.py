@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.structure.blocks import TextFormat, detect_format
@@ -63,31 +62,13 @@ class VisibleText:
         else:
             self.excerpt = Excerpt.of(source, 0, len(source))
         self.text = self.excerpt.text
-        offsets = pairwise((*self.excerpt.offsets, len(self.text)))
-        segments = zip(self.excerpt.starts, self.excerpt.ends, offsets, strict=True)
-        # White space and marks that were added stand for nothing in the source.
-        self._segments = sorted(each for each in segments if each[0] < each[1])
-        self._starts = [start for start, _, _ in self._segments]
 
     def range_of(self, position: Range) -> Range:
         """Return the visible text of a part of the source, trimmed; empty if there is none."""
-        first = bisect_right(self._starts, position[0]) - 1
-        if first < 0 or self._segments[first][1] <= position[0]:
-            first += 1
-        last = bisect_right(self._starts, position[1] - 1) - 1
-        if first > last:
-            return 0, 0
-        low, high = self._offset(first, position[0]), self._offset(last, position[1])
+        low, high = map(self.excerpt.offset, position)
         part = self.text[low:high]
         low += len(part) - len(part.lstrip())
         return low, low + len(part.strip())
-
-    def _offset(self, index: int, place: int) -> int:
-        """Return the offset of a place of the source, which is in a segment or at its edge."""
-        start, end, (low, high) = self._segments[index]
-        if high - low == end - start:  # a copy
-            return low + min(max(place, start), end) - start
-        return high if place >= end else low
 
 
 class DocumentFaults:
@@ -146,10 +127,11 @@ class DocumentFaults:
         return [self._visible.range_of((each.start, each.end)) for each in headings]
 
     def _ends_with_heading(self, position: Range) -> bool:
-        _, high = self._visible.range_of(position)
+        low, high = self._visible.range_of(position)
         index = bisect_left(self._headings, (high, 0)) - 1
         is_last = skip_space(self._visible.text, high) >= len(self._visible.text)
-        return index >= 0 and high <= self._headings[index][1] and not is_last
+        is_heading = low < high and index >= 0 and high <= self._headings[index][1]
+        return is_heading and not is_last
 
     @cached_property
     def _tables(self) -> list[tuple[Range, list[str]]]:
