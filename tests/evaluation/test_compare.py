@@ -229,6 +229,19 @@ def test_all_faults_fit_into_a_terminal_of_80_columns() -> None:
     assert heading.split()[-2:] == ["scripts", "tiny"]
 
 
+def test_no_column_is_cut_off_at_the_edge_of_a_terminal() -> None:
+    few = BENCHMARK.questions[:4]  # which makes the intervals wide
+    report = compare(CHUNKERS, BENCHMARK.documents, few, HashingEmbeddings())
+    for each in (report, compare(CHUNKERS, BENCHMARK.documents)):
+        for width in (80, 100, 120, 140, 160):
+            file = io.StringIO()
+            Console(file=file, width=width).print(each)
+            lines = file.getvalue().splitlines()
+            heading = next(line for line in lines if line.startswith(" strategy"))
+            assert heading.split()[-1] in ("1,500", "tiny"), width
+            assert "…" not in file.getvalue()
+
+
 def test_report_prints_what_may_be_best_bold_in_every_column() -> None:
     page = rigged(good=0.9, tied=0.899, bad=0.2).to_html()
     rows = re.findall(r'<th scope="row" role="rowheader">(\w+)</th>(.*?)</tr>', page, re.DOTALL)
