@@ -113,14 +113,6 @@ def budget_search(strategy: Any, max_tokens: int) -> Callable[[str], Any] | None
     return None
 
 
-def is_single(strategies: Any) -> bool:
-    """Whether this is one strategy, and not several; a pydantic model can be iterated, too."""
-    if isinstance(strategies, str) or not isinstance(strategies, Iterable):
-        return True  # cutting raises an error if it is not a strategy
-    is_ours = isinstance(strategies, Chunker) or callable(strategies)
-    return is_ours or first_method(strategies, *_SPLIT_METHODS, "invoke", "retrieve") is not None
-
-
 class ChunkLocator:
     """Finds the chunks of one text, one after the other.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import track
 
@@ -26,7 +27,6 @@ from rag_splitters.evaluation.measure.chunks import (
     ChunkLocator,
     LocatedChunk,
     budget_search,
-    is_single,
     locate_chunks,
     locate_results,
     search_method,
@@ -263,7 +263,9 @@ def strategies_by_name(strategies: Any) -> dict[str, Any]:
         by_name = dict(strategies)
     else:
         by_name = {}
-        for strategy in [strategies] if is_single(strategies) else strategies:
+        # A pydantic model can be iterated, too; a text is no strategy, which cutting says.
+        is_single = isinstance(strategies, str | BaseModel) or not isinstance(strategies, Iterable)
+        for strategy in [strategies] if is_single else strategies:
             name = _name(strategy)
             numbered = chain([name], (f"{name} {number}" for number in count(2)))
             by_name[next(each for each in numbered if each not in by_name)] = strategy
