@@ -54,9 +54,9 @@ class Cut:
 
     @classmethod
     def of(cls, chunker: Chunker, text: Text) -> Cut:
-        """Cut a text; its name tells strategies what kind of text it is."""
+        """Cut a text; its metadata tells strategies what kind of text it is."""
         start = time.perf_counter()
-        chunks = chunker.chunk(text.text, metadata={"source": text.name} if text.name else None)
+        chunks = chunker.chunk(text.text, metadata=text.metadata)
         return cls(text, chunker, chunks, time.perf_counter() - start)
 
     @cached_property

@@ -643,6 +643,10 @@ def test_files_are_read_as_the_readers_read_them(client: TestClient, tmp_path: P
         return str(show(client, "fixed_size", text=key)["source-a"].text)
 
     assert text("a.pdf", pages).split() == "Page one. Page two.".split()
+    key = read("a.pdf", pages).json()["key"]
+    fields = {"a": "sentence", "a.chunk_size": 9, "a__chunk": 1, "side": "a", "text": key}
+    details = post(client, "/chunk", **fields)
+    assert "page_start2page_end2" in details["panel-a"].text.replace("\n", "")
     assert text("a.txt", "a\r\nä😀".encode()) == "a \nä😀"
     assert "b.txt is not a text file: it has a NUL byte" in message(read("b.txt", b"a\0"))
     assert "c.pdf cannot be read as PDF" in message(read("c.pdf", b"%PDF-1.4 broken"))
