@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,7 @@ from rag_splitters.cli.views import (
     write_line,
 )
 from rag_splitters.errors import FileError, InputError, RagSplittersError
-from rag_splitters.reading.files import find_files, read_text
+from rag_splitters.reading.files import find_files, join_sources, read_file
 
 PARENT_CHILD = "parent_child"
 """The name of parent-child retrieval among the strategies."""
@@ -111,6 +112,7 @@ def compare(
             models["embeddings"],
             k=k,
             budgets=budgets,
+            metadata=benchmark.metadata,
         )
     except InputError as error:  # such as a question about a document that cannot be read
         raise InputError("\n  ".join([str(error), *errors])) from error
@@ -176,7 +178,7 @@ def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDoc
     from rag_splitters.langchain import parent_document_retriever
 
     documents = [
-        Document(text, id=name, metadata={"source": name})
+        Document(text, id=name, metadata={"source": name, **benchmark.metadata.get(name, {})})
         for name, text in benchmark.documents.items()
         if text.strip()
     ]
@@ -199,10 +201,12 @@ def _benchmark(
     if questions is None and len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])
     note_left_out(others)
-    documents = {}
-    for each in files:
+    documents, metadata = dict[str, str](), dict[str, Mapping[str, Any]]()
+    for path in files:
+        name = path.as_posix()
         try:
-            documents[each.as_posix()] = read_text(each)
+            documents[name], metadata[name] = join_sources(read_file(path), name)
         except RagSplittersError as error:
             errors.append(str(error))
-    return read_questions(questions, documents) if questions else Benchmark(documents, ())
+    benchmark = read_questions(questions, documents) if questions else Benchmark(documents, ())
+    return replace(benchmark, metadata=metadata)

@@ -10,9 +10,12 @@ import pytest
 from langchain_core.documents import Document
 from typer.testing import CliRunner, Result
 
+from rag_splitters import ContentAwareChunker
 from rag_splitters.cli import app
 from rag_splitters.evaluation import compare, read_benchmark
 from rag_splitters.langchain import parent_document_retriever
+from rag_splitters.reading.files import read_file
+from tests.reading.test_pdf_headings import REPORT, make_pdf
 
 FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
 SMALL = """sentence:{"chunk_size": 30, "length_function": "tokens"}"""
@@ -187,6 +190,20 @@ def test_compare_measures_the_others_before_it_fails(folder: Path) -> None:
     assert "q.jsonl, line 2: there is no document 'bakery.md'" in result.stderr
     assert "\n  docs/bakery.md is not a text file: " in result.stderr, "why it is none"
     assert "there are no documents" in run("docs/bakery.md").stderr
+
+
+def test_compare_cuts_files_with_what_their_readers_found(folder: Path) -> None:
+    (source,) = read_file(make_pdf(folder / "docs" / "clocks.pdf", REPORT))
+    chunker = ContentAwareChunker(chunk_size=900)
+    expected = len(chunker.chunk(source.text, metadata=source.metadata))
+    assert expected > len(chunker.chunk(source.text)), "its headings are in the metadata"
+    for options in ([], ["-q", "q.jsonl"]):
+        name = """content_aware:{"chunk_size": 900}"""
+        result = run("docs", *options, "-s", name, "--json")
+        own = len(chunker.chunk((folder / "docs" / "bakery.md").read_text("utf-8")))
+        own += len(chunker.chunk((folder / "docs" / "lighthouse.md").read_text("utf-8")))
+        own += len(options) // 2  # the note
+        assert json.loads(result.stdout)["strategies"][0]["chunks"] == expected + own
 
 
 def test_any_number_of_chunks_can_be_asked_for() -> None:

@@ -168,6 +168,8 @@ def test_compare_refuses_questions_and_strategies_that_do_not_fit() -> None:
         compare(CHUNKERS, documents, BENCHMARK.questions)
     with pytest.raises(ValueError, match="there are no documents"):
         compare(CHUNKERS, {"blank": " \n"})
+    with pytest.raises(TypeError, match="expected metadata by the names of documents, got 'a"):
+        compare(CHUNKERS, documents, metadata="author")
     with pytest.raises(ValueError, match="there is no document 'atlas'"):
         compare(CHUNKERS, documents, [Question("Where?", "atlas", ((0, 3),))], model)
     with pytest.raises(ValueError, match="there are no strategies"):

@@ -42,7 +42,10 @@ class LocatedChunk:
 
 
 def locate_chunks(
-    chunker: Any, documents: Mapping[str, str], track: Callable[[Any], Iterable[Any]] = iter
+    chunker: Any,
+    documents: Mapping[str, str],
+    track: Callable[[Any], Iterable[Any]] = iter,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[LocatedChunk]:
     """Cut documents into chunks with positions; blank chunks are left out.
 
@@ -58,6 +61,7 @@ def locate_chunks(
             perhaps a start.
         documents: texts by name.
         track: wraps the documents while they are iterated, for a progress bar.
+        metadata: metadata of documents by their names, for our own chunkers.
 
     Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.
 
@@ -67,7 +71,7 @@ def locate_chunks(
     chunks: list[LocatedChunk] = []
     if isinstance(chunker, Chunker):
         sources = [
-            Source(text, {"source": name}, number=number)
+            Source(text, {"source": name, **(metadata or {}).get(name, {})}, number=number)
             for number, (name, text) in enumerate(documents.items())
         ]
         for name, spans in zip(documents, track(chunker.split(sources)), strict=True):
