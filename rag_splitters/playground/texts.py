@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rag_splitters.errors import InputError
 from rag_splitters.playground.recent import Recent
@@ -18,7 +18,8 @@ OWN_TEXTS = 8
 _OWN = "own-"
 
 
-class Text(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Text:
     """A text; `key` identifies it in the page's URL, and `pdf` is the PDF that it was read from.
 
     The metadata of a file has what its reader found, such as the headings of a PDF.
@@ -28,7 +29,7 @@ class Text(NamedTuple):
     name: str
     text: str
     pdf: bytes = b""
-    metadata: Mapping[str, Any] = MappingProxyType({})
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, content: str | bytes) -> Text:
@@ -56,7 +57,7 @@ class Texts:
         """Keep a user's text in memory."""
         text = Text.of(name, content)
         identity = f"{name}\0{text.text}".encode("utf-8", "surrogatepass")
-        added = text._replace(key=f"{_OWN}{hashlib.sha256(identity).hexdigest()[:20]}")
+        added = replace(text, key=f"{_OWN}{hashlib.sha256(identity).hexdigest()[:20]}")
         self._own.put(added.key, added)
         return added
 

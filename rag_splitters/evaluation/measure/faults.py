@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.structure.blocks import TextFormat, detect_format
@@ -47,7 +48,7 @@ class VisibleText:
     For all formats but HTML, that is the source itself.
 
     Parameters:
-        name: its file name, from which its format may be known.
+        metadata: that of the document, from which its format may be known.
 
     >>> visible = VisibleText("<p>Tea is <b>hot</b>.</p>")
     >>> low, high = visible.range_of((0, 16))
@@ -55,8 +56,8 @@ class VisibleText:
     ('Tea is hot.', 'Tea is hot', (13, 16))
     """
 
-    def __init__(self, source: str, name: str = "") -> None:
-        self.format: TextFormat = detect_format(source, {"source": name} if name else None)
+    def __init__(self, source: str, metadata: Mapping[str, Any] | None = None) -> None:
+        self.format: TextFormat = detect_format(source, metadata)
         if self.format == "html":
             self.excerpt = plain_page(source, main_content_only=False).excerpt
         else:
@@ -75,15 +76,16 @@ class DocumentFaults:
     """Finds the faults of chunks of one document; what belongs to the text is computed once.
 
     Parameters:
-        name: its file name, from which its format may be known.
+        metadata: that of the document, from which its format and its headings may be known.
 
     >>> faults = DocumentFaults("# Tea\\n\\nBoil the water. It sings.")
     >>> faults.sentence_cuts([(0, 11), (12, 22), (23, 32)])
     [(False, True), (True, False), (False, False)]
     """
 
-    def __init__(self, text: str, name: str = "") -> None:
-        self._source, self._visible = text, VisibleText(text, name)
+    def __init__(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
+        self._source, self._metadata = text, metadata
+        self._visible = VisibleText(text, metadata)
 
     def flags(self, chunks: Sequence[LocatedChunk]) -> dict[str, list[bool]]:
         """Return, for each fault but `tiny`, whether each of the chunks of this document has it.
@@ -123,8 +125,8 @@ class DocumentFaults:
 
     @cached_property
     def _headings(self) -> list[Range]:
-        headings = Outline.of(self._source, self._visible.format).headings
-        return [self._visible.range_of((each.start, each.end)) for each in headings]
+        outline = Outline.of(self._source, self._visible.format, metadata=self._metadata)
+        return [self._visible.range_of((each.start, each.end)) for each in outline.headings]
 
     def _ends_with_heading(self, position: Range) -> bool:
         low, high = self._visible.range_of(position)

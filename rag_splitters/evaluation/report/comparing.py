@@ -125,7 +125,8 @@ def compare(
     console = Console(stderr=True)
     is_shown = show_progress and console.is_terminal
     bar: _Bar = partial(track, console=console, transient=True, disable=not is_shown)
-    faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
+    metadata = {name: {"source": name, **(metadata or {}).get(name, {})} for name in documents}
+    faults = {name: DocumentFaults(text, metadata[name]) for name, text in documents.items()}
     results = [
         _cut(name, strategy, documents, metadata, faults, settings, bar)
         for name, strategy in by_name.items()
@@ -149,7 +150,7 @@ def _cut(
     name: str,
     strategy: Any,
     documents: Mapping[str, str],
-    metadata: Mapping[str, Mapping[str, Any]] | None,
+    metadata: Mapping[str, Mapping[str, Any]],
     faults: Mapping[str, DocumentFaults],
     settings: Settings,
     bar: _Bar,
