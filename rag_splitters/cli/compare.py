@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,12 +20,19 @@ from rag_splitters.cli.options import (
     chunker_from_options,
     models_from_options,
 )
-from rag_splitters.cli.views import console, note_left_out, write_line
-from rag_splitters.errors import FileError, InputError
-from rag_splitters.reading.files import find_files, read_text
+from rag_splitters.cli.views import (
+    console,
+    note_left_out,
+    raise_unreadable,
+    without_output,
+    write_line,
+)
+from rag_splitters.errors import FileError, InputError, RagSplittersError
+from rag_splitters.reading.files import find_files, join_sources, read_file
 
 PARENT_CHILD = "parent_child"
 """The name of parent-child retrieval among the strategies."""
+_REPORT_TITLE = b"<title>Chunking strategies compared</title>"
 
 if TYPE_CHECKING:
     from rag_splitters.evaluation import Benchmark
@@ -78,7 +86,8 @@ def compare(
     --embeddings, the built-in embeddings are used, which match words, not meaning.
 
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
-    start mid-sentence. They do not say what a search finds.
+    start mid-sentence. They do not say what a search finds. If a file cannot be read, the others
+    are compared first.
     """
     if html:  # before anything is computed
         place = html if html.is_file() else html.parent
@@ -86,24 +95,27 @@ def compare(
             raise FileError(
                 f"{html} cannot be written: name a file in a folder that exists and is yours"
             )
-        if os.path.realpath(html) in [
-            os.path.realpath(each) for each in (*paths, questions) if each
-        ]:
-            raise FileError(f"{html} is a file to read: write the report to another one")
+    files, others = find_files(paths)
+    files = without_output(files, html, [*paths, questions], _REPORT_TITLE)
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
-    benchmark = _benchmark(paths, questions, html)
-    report = evaluation.compare(
-        _strategies(strategies or (), models, benchmark),
-        benchmark.documents,
-        benchmark.questions,
-        models["embeddings"],
-        k=k,
-        budgets=budgets,
-    )
+    errors: list[str] = []
+    try:
+        benchmark = _benchmark(paths, questions, files, others, errors)
+        report = evaluation.compare(
+            _strategies(strategies or (), models, benchmark),
+            benchmark.documents,
+            benchmark.questions,
+            models["embeddings"],
+            k=k,
+            budgets=budgets,
+            metadata=benchmark.metadata,
+        )
+    except InputError as error:  # such as a question about a document that cannot be read
+        raise InputError("\n  ".join([str(error), *errors])) from error
     if json_lines:
         write_line(json.loads(report.to_json()))
     else:
@@ -111,6 +123,7 @@ def compare(
     if html:
         report.to_html(html)
         typer.echo(f"Written: {html}", err=True)
+    raise_unreadable(errors)
 
 
 def _strategies(
@@ -165,29 +178,35 @@ def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDoc
     from rag_splitters.langchain import parent_document_retriever
 
     documents = [
-        Document(text, id=name, metadata={"source": name})
+        Document(text, id=name, metadata={"source": name, **benchmark.metadata.get(name, {})})
         for name, text in benchmark.documents.items()
         if text.strip()
     ]
     return parent_document_retriever(documents, **parameters)
 
 
-def _benchmark(paths: Sequence[Path], questions: Path | None, html: Path | None) -> Benchmark:
+def _benchmark(
+    paths: Sequence[Path],
+    questions: Path | None,
+    files: Sequence[Path],
+    others: Sequence[Path],
+    errors: list[str],
+) -> Benchmark:
     """Return the documents and questions that the options name; there may be no questions.
 
-    The last report is not among the documents, also if it is in their folder.
+    Why a file cannot be read goes to `errors`.
     """
     from rag_splitters.evaluation import Benchmark, read_benchmark, read_questions
 
-    if questions is not None:
-        return read_questions(questions, _documents(paths, html))
-    if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
+    if questions is None and len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])
-    return Benchmark(_documents(paths, html), ())
-
-
-def _documents(paths: Sequence[Path], html: Path | None) -> dict[str, str]:
-    files, others = find_files(paths)
     note_left_out(others)
-    report = html and os.path.realpath(html)
-    return {each.as_posix(): read_text(each) for each in files if os.path.realpath(each) != report}
+    documents, metadata = dict[str, str](), dict[str, Mapping[str, Any]]()
+    for path in files:
+        name = path.as_posix()
+        try:
+            documents[name], metadata[name] = join_sources(read_file(path), name)
+        except RagSplittersError as error:
+            errors.append(str(error))
+    benchmark = read_questions(questions, documents) if questions else Benchmark(documents, ())
+    return replace(benchmark, metadata=metadata)

@@ -30,6 +30,8 @@ from rag_splitters.cli.views import (
     console,
     note_left_out,
     progress_bar,
+    raise_unreadable,
+    without_output,
     write_line,
 )
 from rag_splitters.contract.chunker import Chunker
@@ -121,12 +123,9 @@ def split(
     if not files and sys.stdin.isatty():
         raise InputError(_NOTHING)
     named = [Path(name) for name in names if name != "-"]
-    target = os.path.realpath(output) if output else None
-    if target in [os.path.realpath(path) for path in named]:
-        raise InputError(f"{output} is a file to split: write to another one")
     missing = [path for path in named if not os.path.exists(path)]
     paths, others = find_files([path for path in named if path not in missing])
-    paths = [path for path in paths if os.path.realpath(path) != target]
+    paths = without_output(paths, output, named, b'{"source": ')
     errors = list[str]()
     json = json or (output is not None and not show)
     counts = {"text": 0, "chunk": 0}
@@ -147,10 +146,7 @@ def split(
         written = (number_of(counts[name], name) for name in ("chunk", "text"))
         typer.echo(f"{output}: {' of '.join(written)} written", err=True)
     note_left_out(others)
-    if len(errors) == 1:
-        raise InputError(errors[0])
-    if errors:
-        raise InputError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
+    raise_unreadable(errors)
 
 
 @contextmanager

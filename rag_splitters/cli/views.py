@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,13 +20,16 @@ from rich.text import Text
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import unit_of
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.results import HEADER_KEY, MATCHES_KEY, SCORE_KEY, own_key
-from rag_splitters.reading.files import describe_files
+from rag_splitters.reading.files import describe_files, file_bytes
 from rag_splitters.span import Chunk
 from rag_splitters.text.coloured import number_of, printable
 from rag_splitters.text.sizing import text_length, unit_name
 
 _HIGHLIGHT = "bold black on yellow"
+_HEAD = 2000  # bytes
+"""How much of an earlier output is looked at."""
 _PLACES = ("page", "line")
 """What a chunk's place in its file is counted in; the metadata has the first and last of them."""
 
@@ -62,6 +66,30 @@ def note_left_out(files: Sequence[Path]) -> None:
             f"Skipped {printable(describe_files(files))} ({names}{more}). Name a file to read "
             "it, whatever its kind."
         )
+
+
+def without_output(
+    files: Sequence[Path], output: Path | None, named: Sequence[Path | None], mark: bytes
+) -> list[Path]:
+    """Return the files to read without the output of an earlier run, which begins with a mark.
+
+    Raises FileError if the output would overwrite any other file to read, or one that is named.
+    """
+    if output is None:
+        return list(files)
+    target = os.path.realpath(output)
+    others = [each for each in files if os.path.realpath(each) != target]
+    is_named = target in [os.path.realpath(each) for each in named if each]
+    if is_named or (len(others) < len(files) and mark not in file_bytes(output)[:_HEAD]):
+        raise FileError(f"{output} is a file to read: write to another one")
+    return others
+
+
+def raise_unreadable(errors: Sequence[str]) -> None:
+    """Raise an error that says why files cannot be read, if there are any."""
+    if errors:
+        count = f"{len(errors)} files cannot be read: " if len(errors) > 1 else ""
+        raise InputError(f"{count}{'; '.join(errors)}")
 
 
 def write_line(row: Mapping[str, Any], file: IO[str] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from docling_core.transforms.chunker.base import BaseChunk, BaseChunker
 from docling_core.transforms.chunker.doc_chunk import DocChunk, DocMeta
 from docling_core.types.doc.document import DoclingDocument, FloatingItem
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.contract.registry import Nested
@@ -27,7 +27,8 @@ class DoclingChunker(BaseChunker):
     text is Markdown: see `DoclingText`. Sizes are those of the strategy, and do not include the
     text that `contextualize` adds.
 
-    Raises ValueError if `chunker` is not a chunker or the configuration of one.
+    Raises ValueError if `chunker` is not a chunker or the configuration of one, or for an unknown
+    parameter.
 
     >>> from docling_core.types.doc.document import DocItemLabel, DoclingDocument
     >>> document = DoclingDocument(name="note")
@@ -37,6 +38,8 @@ class DoclingChunker(BaseChunker):
     >>> chunk.meta.headings, [item.label.value for item in chunk.meta.doc_items]
     (['Tea'], ['section_header', 'text'])
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     chunker: Nested = Field(default_factory=ContentAwareChunker)
     """The strategy."""

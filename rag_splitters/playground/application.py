@@ -128,7 +128,7 @@ class _Page:
         return self._html(
             "page.html",
             settings=settings,
-            notice=" ".join(notices),
+            notice="\n".join(notices),
             texts=self.texts.options(settings.text),
             questions=SAMPLE_QUESTIONS,
             letters=LETTERS,

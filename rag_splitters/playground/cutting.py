@@ -53,9 +53,9 @@ class Cut:
 
     @classmethod
     def of(cls, chunker: Chunker, text: Text) -> Cut:
-        """Cut a text; its name tells strategies what kind of text it is."""
+        """Cut a text; its metadata tells strategies what kind of text it is."""
         start = time.perf_counter()
-        chunks = chunker.chunk(text.text, metadata={"source": text.name} if text.name else None)
+        chunks = chunker.chunk(text.text, metadata=text.metadata)
         return cls(text, chunker, chunks, time.perf_counter() - start)
 
     @cached_property
@@ -93,14 +93,14 @@ class Cut:
     @cached_property
     def sentence_cuts(self) -> list[tuple[bool, bool]]:
         """Whether each chunk begins, and whether it ends, inside a sentence."""
-        return document_faults(self.text.text, self.text.name).sentence_cuts(self.positions)
+        return document_faults(self.text).sentence_cuts(self.positions)
 
     @cached_property
     def faults(self) -> dict[str, int]:
         """How many chunks have each of the faults."""
         name = self.text.name
         located = [LocatedChunk(each.text, name, (each.start, each.end)) for each in self.chunks]
-        return count_faults({name: document_faults(self.text.text, name)}, located, self.sizes)
+        return count_faults({name: document_faults(self.text)}, located, self.sizes)
 
     @cached_property
     def coverage(self) -> tuple[int, int]:
@@ -130,21 +130,21 @@ class Cut:
 
 
 @lru_cache(maxsize=4)
-def document_faults(text: str, name: str) -> DocumentFaults:
+def document_faults(text: Text) -> DocumentFaults:
     """Return the faults of a text; kept, because every strategy needs what belongs to the text."""
-    return DocumentFaults(text, name)
+    return DocumentFaults(text.text, text.metadata)
 
 
 @lru_cache(maxsize=4)
-def monospace_ranges(text: str, name: str = "") -> list[Range]:
+def monospace_ranges(text: Text) -> list[Range]:
     """Return where a text has tables and code, whose columns need letters of one width.
 
-    >>> monospace_ranges("# Run\\n\\n    make\\n")
+    >>> monospace_ranges(Text("", "", "# Run\\n\\n    make\\n"))
     [(7, 15)]
     """
-    blocks = read_blocks(text, metadata={"source": name} if name else None)
+    source, blocks = text.text, read_blocks(text.text, metadata=text.metadata)
     return [
-        (text.rfind("\n", 0, block.start) + 1 if block.kind == "code" else block.start, block.end)
+        (source.rfind("\n", 0, block.start) + 1 if block.kind == "code" else block.start, block.end)
         for block in blocks
         if block.kind in ("code", "table")
     ]

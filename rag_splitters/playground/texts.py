@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rag_splitters.errors import InputError
 from rag_splitters.playground.recent import Recent
-from rag_splitters.reading.files import text_from_bytes
+from rag_splitters.reading.files import join_sources, read_bytes
 from rag_splitters.reading.samples import sample_texts
 
 OWN_TEXTS = 8
@@ -17,21 +18,26 @@ OWN_TEXTS = 8
 _OWN = "own-"
 
 
-class Text(NamedTuple):
-    """A text; `key` identifies it in the page's URL, and `pdf` is the PDF that it was read from."""
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text; `key` identifies it in the page's URL, and `pdf` is the PDF that it was read from.
+
+    The metadata of a file has what its reader found, such as the headings of a PDF.
+    """
 
     key: str
     name: str
     text: str
     pdf: bytes = b""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, content: str | bytes) -> Text:
         """Return a text, or the text of a file from its bytes."""
         if isinstance(content, str):
-            return cls(name, name, content)
-        text = text_from_bytes(content, name)
-        return cls(name, name, text, content if content.startswith(b"%PDF-") else b"")
+            return cls(name, name, content, metadata={"source": name} if name else {})
+        text, metadata = join_sources(read_bytes(content, name), name)
+        return cls(name, name, text, content if content.startswith(b"%PDF-") else b"", metadata)
 
 
 class Texts:
@@ -51,7 +57,7 @@ class Texts:
         """Keep a user's text in memory."""
         text = Text.of(name, content)
         identity = f"{name}\0{text.text}".encode("utf-8", "surrogatepass")
-        added = text._replace(key=f"{_OWN}{hashlib.sha256(identity).hexdigest()[:20]}")
+        added = replace(text, key=f"{_OWN}{hashlib.sha256(identity).hexdigest()[:20]}")
         self._own.put(added.key, added)
         return added
 

@@ -95,7 +95,7 @@ def draw(
         answer: where the answer to the question is.
     """
     ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
-    mono = monospace_ranges(cut.text.text, cut.text.name)
+    mono = monospace_ranges(cut.text)
     ranges = [("mono", each) for each in mono if each[0] < shown[1] and each[1] > shown[0]]
     ranges += [("answer", answer)] if answer else []
     first = bisect_right(cut.pieces, shown[0], key=lambda piece: piece.end)
@@ -129,7 +129,7 @@ def draw(
 
 def draw_plain(text: Text, shown: Range) -> list[Drawn]:
     """Return a part of the text without chunks, while there are none."""
-    mono = [("mono", each) for each in monospace_ranges(text.text, text.name)]
+    mono = [("mono", each) for each in monospace_ranges(text)]
     return [Drawn(shown[0], "piece gap", None, _segments(text.text, shown, None, mono))]
 
 
@@ -266,7 +266,7 @@ def facts(cut: Cut, number: int, twins: Mapping[int, int] | None, other: str) ->
     shown = source if len(source) <= _MAX_SHOWN else f"{source[:_MAX_SHOWN]} …"
     is_rewritten = chunk.text != source
     texts = [("chunk", chunk.text)] if is_rewritten else []
-    mono = monospace_ranges(text, cut.text.name)
+    mono = monospace_ranges(cut.text)
     return {
         "details": details,
         "texts": [*texts, ("source" if is_rewritten else "text", shown)],

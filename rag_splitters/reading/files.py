@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -138,16 +138,16 @@ def file_bytes(path: Path) -> bytes:
 
 def read_text(path: str | Path) -> str:
     """Return the text of a file, with blank lines between the messages of a mailbox."""
-    return _join(read_file(path))
+    return join_sources(read_file(path), "")[0]
 
 
-def text_from_bytes(data: bytes, name: str) -> str:
-    """Return the text of a file from its bytes; see `read_text`."""
-    return _join(read_bytes(data, name))
+def join_sources(sources: Sequence[Source], name: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the text of a file, with blank lines between several sources, and its metadata.
 
-
-def _join(sources: Sequence[Source]) -> str:
-    return "\n\n".join(source.text for source in sources)
+    The metadata of several sources is only the name.
+    """
+    metadata = sources[0].metadata if len(sources) == 1 else {"source": name}
+    return "\n\n".join(source.text for source in sources), metadata
 
 
 def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> list[Source]:

@@ -82,11 +82,15 @@ class Excerpt:
     def offset(self, place: int) -> int:
         """Return the offset of a position in the source, if the segments are in its order.
 
+        A position before all of them has the offset 0.
+
         >>> excerpt = Excerpt.of("a &lt; b", 0, 8, [(2, 6, "<")])
         >>> [excerpt.offset(place) for place in (2, 3, 6, 8)]
         [2, 3, 3, 5]
         """
-        index = max(bisect_right(self.starts, place) - 1, 0)
+        index = bisect_right(self.starts, place) - 1
+        if index < 0:
+            return 0
         if self._is_copied(index):
             return self.offsets[index] + min(place, self.ends[index]) - self.starts[index]
         return self.offsets[index] if place == self.starts[index] else self._stop(index)

@@ -250,8 +250,10 @@ def test_split_writes_a_file_and_does_not_read_it(folder: Path) -> None:
     text = (folder / "a.txt").read_text()
     assert (
         refused("split", "./a.txt", "-o", "a.txt")
-        == "a.txt is a file to split: write to another one"
+        == "a.txt is a file to read: write to another one"
     )
+    assert refused("split", ".", "-o", "a.txt").startswith("a.txt is a file to read")
+    assert refused("split", "chunks.jsonl", "-o", "chunks.jsonl").startswith("chunks.jsonl is a f")
     assert (folder / "a.txt").read_text() == text
 
 

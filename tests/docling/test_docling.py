@@ -249,6 +249,8 @@ def test_chunker_is_one_of_doclings(trams: DoclingDocument) -> None:
 
 
 def test_what_is_no_chunker_and_no_document_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"unknown parameter 'max_tokens': its parameters are "):
+        DoclingChunker(max_tokens=512)
     with pytest.raises(ValueError, match=r"^chunker must be a chunker or .*, got 'sentence'"):
         DoclingChunker(chunker="sentence")
     with pytest.raises(TypeError, match="must be a DoclingDocument, got '# Tea'"):

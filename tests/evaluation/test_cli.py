@@ -10,9 +10,12 @@ import pytest
 from langchain_core.documents import Document
 from typer.testing import CliRunner, Result
 
+from rag_splitters import ContentAwareChunker
 from rag_splitters.cli import app
 from rag_splitters.evaluation import compare, read_benchmark
 from rag_splitters.langchain import parent_document_retriever
+from rag_splitters.reading.files import read_file
+from tests.reading.test_pdf_headings import REPORT, make_pdf
 
 FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
 SMALL = """sentence:{"chunk_size": 30, "length_function": "tokens"}"""
@@ -175,6 +178,34 @@ def test_the_last_report_is_no_document(folder: Path) -> None:
     assert reports[0] == reports[1]
 
 
+def test_compare_measures_the_others_before_it_fails(folder: Path) -> None:
+    expected = run("docs", "-q", "q.jsonl", "-s", SMALL).stdout
+    (folder / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL)
+    assert (result.exit_code, result.stdout) == (2, expected)
+    assert result.stderr.startswith("Error: docs/broken.pdf cannot be read as PDF: ")
+    (folder / "docs" / "bakery.md").write_bytes(b"\0")
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "q.jsonl, line 2: there is no document 'bakery.md'" in result.stderr
+    assert "\n  docs/bakery.md is not a text file: " in result.stderr, "why it is none"
+    assert "there are no documents" in run("docs/bakery.md").stderr
+
+
+def test_compare_cuts_files_with_what_their_readers_found(folder: Path) -> None:
+    (source,) = read_file(make_pdf(folder / "docs" / "clocks.pdf", REPORT))
+    chunker = ContentAwareChunker(chunk_size=900)
+    expected = len(chunker.chunk(source.text, metadata=source.metadata))
+    assert expected > len(chunker.chunk(source.text)), "its headings are in the metadata"
+    for options in ([], ["-q", "q.jsonl"]):
+        name = """content_aware:{"chunk_size": 900}"""
+        result = run("docs", *options, "-s", name, "--json")
+        own = len(chunker.chunk((folder / "docs" / "bakery.md").read_text("utf-8")))
+        own += len(chunker.chunk((folder / "docs" / "lighthouse.md").read_text("utf-8")))
+        own += len(options) // 2  # the note
+        assert json.loads(result.stdout)["strategies"][0]["chunks"] == expected + own
+
+
 def test_any_number_of_chunks_can_be_asked_for() -> None:
     assert run("docs", "-q", "q.jsonl", "-s", SMALL, "-k", str(10**30)).exit_code == 0
 
@@ -203,8 +234,10 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         ("docs -q q.jsonl --embeddings openai:m", "needs OPENAI_API_KEY in the env"),
         ("docs -q q.jsonl --html no/r.html", "no/r.html cannot be written: name a"),
         ("docs -q q.jsonl --html docs", "docs cannot be written: name a file"),
-        ("docs -q q.jsonl --html ./q.jsonl", "q.jsonl is a file to read: write the "),
-        ("docs/bakery.md --html docs/bakery.md", "bakery.md is a file to read: write the "),
+        ("docs -q q.jsonl --html ./q.jsonl", "q.jsonl is a file to read: write to "),
+        ("docs/bakery.md --html docs/bakery.md", "bakery.md is a file to read: write to "),
+        ("docs --html docs/bakery.md", "bakery.md is a file to read: write to "),
+        (f"{FOLDER} --html {FOLDER}/questions.csv", "questions.csv is a file to read: write to"),
         ("docs -q q.jsonl --cache q.jsonl", "q.jsonl/answers.sqlite cannot be used"),
     ],
 )

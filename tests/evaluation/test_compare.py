@@ -168,12 +168,18 @@ def test_compare_refuses_questions_and_strategies_that_do_not_fit() -> None:
         compare(CHUNKERS, documents, BENCHMARK.questions)
     with pytest.raises(ValueError, match="there are no documents"):
         compare(CHUNKERS, {"blank": " \n"})
+    with pytest.raises(TypeError, match="expected metadata by the names of documents, got 'a"):
+        compare(CHUNKERS, documents, metadata="author")
     with pytest.raises(ValueError, match="there is no document 'atlas'"):
         compare(CHUNKERS, documents, [Question("Where?", "atlas", ((0, 3),))], model)
     with pytest.raises(ValueError, match="there are no strategies"):
         compare([], documents, BENCHMARK.questions, model)
     with pytest.raises(ValueError, match="mute gives no chunks"):
         made({"mute": lambda text: []})
+    with pytest.raises(
+        TypeError, match=r"expected a list of chunks from function:.*, got .# Brenner"
+    ):
+        made({"whole": lambda text: text})
     with pytest.raises(ModelError, match="out of order"):
         compare(CHUNKERS, documents, BENCHMARK.questions, _broken)
 
@@ -201,6 +207,9 @@ def test_report_prints_as_a_table(report: Report) -> None:
         assert all(len(line) <= width for line in shown[width].splitlines())
         assert "(33.3%" in shown[width]
         assert "16 questions about 2 of 2 documents, 3 chunks retrieved" in shown[width]
+        assert "HashingEmbeddings(dimensions=1024)" in shown[width]
+        caption = shown[width].partition("16 questions")[2].splitlines()
+        assert max(map(len, caption)) > 0.8 * width, "as wide as the terminal"
     assert "precision\n" not in shown[100]
     assert "precision Ω" in shown[200].replace("\n", " ") or "Ω" in shown[200]
     recall = report.metric("recursive", "recall")
@@ -220,6 +229,19 @@ def test_all_faults_fit_into_a_terminal_of_80_columns() -> None:
     Console(file=file, width=80).print(compare(chunkers, {"note": "It is old. " * 900}))
     heading = next(line for line in file.getvalue().splitlines() if line.startswith(" strategy"))
     assert heading.split()[-2:] == ["scripts", "tiny"]
+
+
+def test_no_column_is_cut_off_at_the_edge_of_a_terminal() -> None:
+    few = BENCHMARK.questions[:4]  # which makes the intervals wide
+    report = compare(CHUNKERS, BENCHMARK.documents, few, HashingEmbeddings())
+    for each in (report, compare(CHUNKERS, BENCHMARK.documents)):
+        for width in (80, 100, 120, 140, 160):
+            file = io.StringIO()
+            Console(file=file, width=width).print(each)
+            lines = file.getvalue().splitlines()
+            heading = next(line for line in lines if line.startswith(" strategy"))
+            assert heading.split()[-1] in ("1,500", "tiny"), width
+            assert "…" not in file.getvalue()
 
 
 def test_report_prints_what_may_be_best_bold_in_every_column() -> None:
@@ -321,14 +343,27 @@ def test_verdict_names_a_strategy_that_needs_no_model(wrap: Callable[[Chunker], 
         "plain": FixedSizeChunker(chunk_size=50),
     }
     report = made(chunkers)
-    for strategy in report.strategies:
-        for values in strategy.measurements.values():
-            values[:] = 0.5
+    set_all(report, 0.5)
     assert len(report.strategy("semantic").chunks) < len(report.strategy("plain").chunks)
     assert str(verdict(report)) == (
-        "No clear winner: both strategies are statistically tied. semantic and plain have the same "
-        "result on every question. plain is cheaper: it needs no model to cut."
+        "No clear winner: both strategies are statistically tied. They have the same result on "
+        "every question; their recall at 100 tokens is 50.0%. plain is cheaper: it needs no model "
+        "to cut."
     )
+
+
+def set_all(report: Report, value: float) -> None:
+    """Set each measurement of a report."""
+    for strategy in report.strategies:
+        for values in strategy.measurements.values():
+            values[:] = value
+
+
+def test_verdict_of_equal_results_names_no_best_mean() -> None:
+    report = made()
+    set_all(report, 1.0)
+    assert verdict(report).reasons.startswith("They have the same result on every question; ")
+    assert len(verdict(report).rivals) == len(CHUNKERS) - 1
 
 
 def test_verdict_says_where_there_is_no_choice() -> None:
@@ -340,6 +375,7 @@ def test_verdict_says_where_there_is_no_choice() -> None:
     assert verdict(one).best is None
     assert one.gap("recursive", "recall") == (0, float("-inf"), float("inf"))
     assert "Infinity" not in one.to_json()
+    assert "behind the best" not in str(one), "which needs an interval"
 
 
 def test_report_begins_with_the_verdict_in_every_form(report: Report) -> None:
@@ -460,6 +496,8 @@ def test_a_parent_child_retriever_is_asked_once_for_each_budget(open_retriever: 
     model, budgets = CountingEmbeddings(), (50, 100, 200)
     retrievers = {str(size): open_retriever(model, max_tokens=size) for size in (50, 200, 400)}
     retrievers["None"] = open_retriever(model)
+    if open_retriever is _langchain_retriever:
+        retrievers["None"].search_kwargs = {"max_tokens": 60}
     model.calls.clear()
     report = made(retrievers, budgets=budgets)
     assert model.count() == len(retrievers) * len(budgets) * len(BENCHMARK.questions)
@@ -546,6 +584,16 @@ def test_a_retriever_without_the_documents_is_named(texts: list[str]) -> None:
 
     with pytest.raises(ValueError, match=r"^Other returned no text of these documents: add them"):
         made(Other())
+
+
+@pytest.mark.parametrize("answer", ["one text", None])
+def test_a_retriever_that_returns_no_list_is_named(answer: Any) -> None:
+    class Single:
+        def invoke(self, question: str) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match=f"^expected a list of texts from Single, got {answer!r}"):
+        made(Single())
 
 
 # With a real model

@@ -22,6 +22,8 @@ from rag_splitters.evaluation.measure.faults import (
     VisibleText,
     count_faults,
 )
+from rag_splitters.structure.block import Block
+from rag_splitters.structure.stored_outline import write_outline
 from rag_splitters.testing import hostile_texts
 
 MARKDOWN = (
@@ -96,6 +98,21 @@ def test_visible_tags_do_not_leak() -> None:
 
 def test_last_heading_is_no_orphan() -> None:
     assert faults("The end\n=======", "The end\n=======") == [[]]
+
+
+def test_headings_in_the_metadata_count() -> None:
+    text = "Lamp\nIt is lit.\nHorn\nIt is old."
+    chunk = LocatedChunk(text[:20], "", (0, 20))
+    metadata = write_outline(text, [Block("heading", 16, 20, 1, "Horn")])
+    assert DocumentFaults(text).flags([chunk])["orphan_headings"] == [False]
+    assert DocumentFaults(text, metadata).flags([chunk])["orphan_headings"] == [True]
+
+
+def test_what_nobody_sees_behind_a_heading_is_no_heading() -> None:
+    page = "<html><p>It rains.</p><h2>Wind</h2><!-- old: none --><p>It blows.</p></html>"
+    assert faults(page, "<h2>Wind</h2>") == [["orphan_headings", "leaked_markup"]]
+    assert faults(page, "old: none") == [[]]
+    assert faults("<html><script>x = 1;</script></html>", "x = 1;") == [["leaked_markup"]]
 
 
 def test_rewritten_chunks_that_repeat_the_header_have_no_fault() -> None:

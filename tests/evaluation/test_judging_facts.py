@@ -327,6 +327,10 @@ def test_number_of_facts_goes_by_length() -> None:
     assert "Write 19 true and 19 false ones" in llm.prompts[-2]
     with pytest.raises(ValueError, match="every must be a whole number of at least 1, got 0"):
         generate_facts({"a": text}, llm, every=0)
+    with pytest.raises(TypeError, match="chunker must be a Chunker, got 'recursive'"):
+        generate_facts({"a": text}, llm, chunker="recursive")
+    with pytest.raises(TypeError, match="every fact must be a Fact, got 'Tea is hot"):
+        evaluate_facts(["Tea is hot."], lambda question: [], llm)
 
 
 def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:

@@ -20,6 +20,7 @@ from rag_splitters.parent_child.passages import Hit, PassageBuilder, split_at_pa
 from rag_splitters.parent_child.ranking import Ranking
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import read_matches
+from rag_splitters.text.origin import line_range
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, in_turn, sentence
 
 TEXTS = {f"d{d}": " ".join(sentence(30 * d + n) for n in range(30)) for d in range(4)}
@@ -311,6 +312,17 @@ def test_a_budget_of_tokens_is_kept(front: FrontEnd, retrieve: str) -> None:
             assert sentence(47) in results[0].text
     few = front.find(front.varied(retriever, max_tokens=10**6, k=2), sentence(47))
     assert len(few) == 2
+
+
+@every_front_end
+def test_a_shortened_result_has_its_own_lines(front: FrontEnd) -> None:
+    text = "\n".join(map(sentence, range(6)))
+    for metadata, lines in ((line_range(text, 10), (13, 13)), ({"line_start": "x"}, ("x", None))):
+        retriever = front.build([("log", text, metadata)], retrieve="parents")
+        (result,) = front.find(front.varied(retriever, max_tokens=14), sentence(3))
+        assert result.text == sentence(3)
+        found = result.metadata
+        assert (found.get("line_start"), found.get("line_end")) == lines
 
 
 def test_a_budget_is_passed_with_the_question() -> None:

@@ -450,7 +450,10 @@ def test_a_regular_expression_of_a_link_waits_for_a_click(
 def test_opening_a_link_cuts_and_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_splitters.playground.application.Cut.of", None)
     with TestClient(create_app(embeddings=None, llm=None), base_url=HERE) as client:
-        assert client.get("/", params={"a": "recursive", "q": "why?"}).status_code == 200
+        answer = client.get("/", params={"a": "recursive", "q": "why?", "text": "tram.md"})
+        assert answer.status_code == 200
+        status = BeautifulSoup(answer.text, "html.parser").find(id="status")
+        assert status.text == "Cutting tram.md …", "which comes next"
 
 
 @pytest.mark.parametrize(
@@ -460,6 +463,10 @@ def test_opening_a_link_cuts_and_asks_nothing(monkeypatch: pytest.MonkeyPatch) -
         ({"a": "recursive", "b": "no"}, "The link asks for the strategy “no”, which does not"),
         ({"text": "atlas"}, "there is no text 'atlas'"),
         ({"text": "own-00"}, "your text is no longer in the playground's memory"),
+        (
+            {"text": "own-00", "a": "no"},
+            "your text is no longer in the playground's memory: paste it again\nThe link asks for",
+        ),
     ],
 )
 def test_a_link_that_names_what_does_not_exist_says_so(
@@ -626,9 +633,16 @@ def test_files_are_read_as_the_readers_read_them(client: TestClient, tmp_path: P
         return str(show(client, "fixed_size", text=key)["source-a"].text)
 
     assert text("a.pdf", pages).split() == "Page one. Page two.".split()
+    key = read("a.pdf", pages).json()["key"]
+    fields = {"a": "sentence", "a.chunk_size": 9, "a__chunk": 1, "side": "a", "text": key}
+    details = post(client, "/chunk", **fields)
+    assert "page_start2page_end2" in details["panel-a"].text.replace("\n", "")
     assert text("a.txt", "a\r\nä😀".encode()) == "a \nä😀"
     assert "b.txt is not a text file: it has a NUL byte" in message(read("b.txt", b"a\0"))
     assert "c.pdf cannot be read as PDF" in message(read("c.pdf", b"%PDF-1.4 broken"))
+    field = BeautifulSoup(client.get("/").text, "html.parser").find(id="file")
+    assert field is not None
+    assert "accept" not in field.attrs, "files of all kinds that the readers know can be chosen"
 
 
 def test_a_pasted_text_is_kept_under_a_key_that_nobody_can_guess(client: TestClient) -> None:

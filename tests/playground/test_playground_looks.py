@@ -221,6 +221,17 @@ def test_tables_and_code_have_letters_of_one_width(opened: Callable[..., Any]) -
         assert page.text() == MIXED
 
 
+def test_editor_has_the_letters_of_the_page(opened: Callable[..., Any]) -> None:  # noqa: F811
+    with opened(1280) as page:
+        page.open(text="tram.md")
+        page.tab.get_by_role("button", name="Paste or edit").click()
+        fonts = page.tab.evaluate(
+            """() => ["#editor-title", "#editor p", "h1"].map(
+                (each) => getComputedStyle(document.querySelector(each)).fontFamily)"""
+        )
+        assert len(set(fonts)) == 1
+
+
 def test_long_names_are_shown_whole(opened: Callable[..., Any], tmp_path: Any) -> None:  # noqa: F811
     name = LONG_NAME.rpartition("/")[2]
     (tmp_path / name).write_text("A text.")

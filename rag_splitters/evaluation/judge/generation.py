@@ -15,7 +15,7 @@ from rag_splitters.evaluation.judge.records import Fact, Generated, Record
 from rag_splitters.evaluation.measure.questions import Question, check_texts
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import fill
-from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.checks import check_kind, whole_number
 from rag_splitters.span import Source
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.quotations import QuotableText
@@ -94,6 +94,7 @@ async def _passages(
     whole_number(every, "every", 1)
     check_texts(documents)
     chunker = chunker or RecursiveChunker(chunk_size=2000, chunk_overlap=0)
+    check_kind(chunker, Chunker, "chunker")
     sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
     spans = await chunker.plan(sources)
     passages = []

@@ -19,7 +19,7 @@ from rag_splitters.models.clients import first_method, is_awaitable, retrieve_ca
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.prompts import enclosed, fill
 from rag_splitters.models.secrets import without_secrets
-from rag_splitters.parameters.checks import check_list
+from rag_splitters.parameters.checks import check_kind, check_list
 from rag_splitters.text.results import read_result
 
 Texts = tuple[str, ...]
@@ -365,6 +365,8 @@ async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: An
     '100.0 (0.0 to 100.0)'
     """
     judge = as_judge(judge)
+    for fact in facts:
+        check_kind(fact, Fact, "every fact")
 
     def prompts(number: int, texts: Texts) -> list[str]:
         if not any(map(str.strip, texts)):

@@ -14,6 +14,8 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.errors import InputTypeError
 from rag_splitters.models.clients import first_method
+from rag_splitters.models.describing import describe_model
+from rag_splitters.parameters.checks import check_list
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.records import SOURCE_KEY
 from rag_splitters.span import Source
@@ -40,7 +42,10 @@ class LocatedChunk:
 
 
 def locate_chunks(
-    chunker: Any, documents: Mapping[str, str], track: Callable[[Any], Iterable[Any]] = iter
+    chunker: Any,
+    documents: Mapping[str, str],
+    track: Callable[[Any], Iterable[Any]] = iter,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[LocatedChunk]:
     """Cut documents into chunks with positions; blank chunks are left out.
 
@@ -56,6 +61,7 @@ def locate_chunks(
             perhaps a start.
         documents: texts by name.
         track: wraps the documents while they are iterated, for a progress bar.
+        metadata: metadata of documents by their names, for our own chunkers.
 
     Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.
 
@@ -65,7 +71,7 @@ def locate_chunks(
     chunks: list[LocatedChunk] = []
     if isinstance(chunker, Chunker):
         sources = [
-            Source(text, {"source": name}, number=number)
+            Source(text, {"source": name, **(metadata or {}).get(name, {})}, number=number)
             for number, (name, text) in enumerate(documents.items())
         ]
         for name, spans in zip(documents, track(chunker.split(sources)), strict=True):
@@ -79,8 +85,9 @@ def locate_chunks(
     else:
         split = _splitter(chunker)
         for name, text in track(documents.items()):
-            locator = ChunkLocator(text)
-            for part in split(text):
+            locator, parts = ChunkLocator(text), split(text)
+            check_list(parts, f"chunks from {describe_model(chunker)}")
+            for part in parts:
                 content, _, start, _, _ = read_result(part)
                 if hasattr(part, "start_char_idx"):  # of LlamaIndex: the first occurrence
                     start = None
@@ -100,22 +107,14 @@ def budget_search(strategy: Any, max_tokens: int) -> Callable[[str], Any] | None
     None if it cannot be told how many: it is not one of our parent-child retrievers, and its method
     has no parameter `max_tokens`.
     """
-    if isinstance(strategy, ParentChildIndex):
+    search, is_ours = search_method(strategy), isinstance(strategy, ParentChildIndex)
+    if is_ours and not hasattr(strategy, "invoke"):  # LlamaIndex's method takes only the question
         strategy = copy(strategy)
         strategy.max_tokens = max_tokens
         return search_method(strategy)
-    search = search_method(strategy)
-    if search is None or "max_tokens" not in signature(search).parameters:
-        return None
-    return partial(search, max_tokens=max_tokens)
-
-
-def is_single(strategies: Any) -> bool:
-    """Whether this is one strategy, and not several; a pydantic model can be iterated, too."""
-    if isinstance(strategies, str) or not isinstance(strategies, Iterable):
-        return True  # cutting raises an error if it is not a strategy
-    is_ours = isinstance(strategies, Chunker) or callable(strategies)
-    return is_ours or first_method(strategies, *_SPLIT_METHODS, "invoke", "retrieve") is not None
+    if search and (is_ours or "max_tokens" in signature(search).parameters):
+        return partial(search, max_tokens=max_tokens)
+    return None
 
 
 class ChunkLocator:

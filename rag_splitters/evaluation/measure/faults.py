@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from typing import Any
 
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.structure.blocks import TextFormat, detect_format
@@ -48,7 +48,7 @@ class VisibleText:
     For all formats but HTML, that is the source itself.
 
     Parameters:
-        name: its file name, from which its format may be known.
+        metadata: that of the document, from which its format may be known.
 
     >>> visible = VisibleText("<p>Tea is <b>hot</b>.</p>")
     >>> low, high = visible.range_of((0, 16))
@@ -56,53 +56,36 @@ class VisibleText:
     ('Tea is hot.', 'Tea is hot', (13, 16))
     """
 
-    def __init__(self, source: str, name: str = "") -> None:
-        self.format: TextFormat = detect_format(source, {"source": name} if name else None)
+    def __init__(self, source: str, metadata: Mapping[str, Any] | None = None) -> None:
+        self.format: TextFormat = detect_format(source, metadata)
         if self.format == "html":
             self.excerpt = plain_page(source, main_content_only=False).excerpt
         else:
             self.excerpt = Excerpt.of(source, 0, len(source))
         self.text = self.excerpt.text
-        offsets = pairwise((*self.excerpt.offsets, len(self.text)))
-        segments = zip(self.excerpt.starts, self.excerpt.ends, offsets, strict=True)
-        # White space and marks that were added stand for nothing in the source.
-        self._segments = sorted(each for each in segments if each[0] < each[1])
-        self._starts = [start for start, _, _ in self._segments]
 
     def range_of(self, position: Range) -> Range:
         """Return the visible text of a part of the source, trimmed; empty if there is none."""
-        first = bisect_right(self._starts, position[0]) - 1
-        if first < 0 or self._segments[first][1] <= position[0]:
-            first += 1
-        last = bisect_right(self._starts, position[1] - 1) - 1
-        if first > last:
-            return 0, 0
-        low, high = self._offset(first, position[0]), self._offset(last, position[1])
+        low, high = map(self.excerpt.offset, position)
         part = self.text[low:high]
         low += len(part) - len(part.lstrip())
         return low, low + len(part.strip())
-
-    def _offset(self, index: int, place: int) -> int:
-        """Return the offset of a place of the source, which is in a segment or at its edge."""
-        start, end, (low, high) = self._segments[index]
-        if high - low == end - start:  # a copy
-            return low + min(max(place, start), end) - start
-        return high if place >= end else low
 
 
 class DocumentFaults:
     """Finds the faults of chunks of one document; what belongs to the text is computed once.
 
     Parameters:
-        name: its file name, from which its format may be known.
+        metadata: that of the document, from which its format and its headings may be known.
 
     >>> faults = DocumentFaults("# Tea\\n\\nBoil the water. It sings.")
     >>> faults.sentence_cuts([(0, 11), (12, 22), (23, 32)])
     [(False, True), (True, False), (False, False)]
     """
 
-    def __init__(self, text: str, name: str = "") -> None:
-        self._source, self._visible = text, VisibleText(text, name)
+    def __init__(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
+        self._source, self._metadata = text, metadata
+        self._visible = VisibleText(text, metadata)
 
     def flags(self, chunks: Sequence[LocatedChunk]) -> dict[str, list[bool]]:
         """Return, for each fault but `tiny`, whether each of the chunks of this document has it.
@@ -142,14 +125,15 @@ class DocumentFaults:
 
     @cached_property
     def _headings(self) -> list[Range]:
-        headings = Outline.of(self._source, self._visible.format).headings
-        return [self._visible.range_of((each.start, each.end)) for each in headings]
+        outline = Outline.of(self._source, self._visible.format, metadata=self._metadata)
+        return [self._visible.range_of((each.start, each.end)) for each in outline.headings]
 
     def _ends_with_heading(self, position: Range) -> bool:
-        _, high = self._visible.range_of(position)
+        low, high = self._visible.range_of(position)
         index = bisect_left(self._headings, (high, 0)) - 1
         is_last = skip_space(self._visible.text, high) >= len(self._visible.text)
-        return index >= 0 and high <= self._headings[index][1] and not is_last
+        is_heading = low < high and index >= 0 and high <= self._headings[index][1]
+        return is_heading and not is_last
 
     @cached_property
     def _tables(self) -> list[tuple[Range, list[str]]]:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from operator import index
 from pathlib import Path
@@ -44,10 +44,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Documents by name, and questions about them."""
+    """Documents by name, questions about them, and metadata of documents by their names."""
 
     documents: Mapping[str, str]
     questions: Sequence[Question]
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def check_texts(documents: Any) -> None:

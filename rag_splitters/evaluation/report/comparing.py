@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import track
 
@@ -26,7 +27,6 @@ from rag_splitters.evaluation.measure.chunks import (
     ChunkLocator,
     LocatedChunk,
     budget_search,
-    is_single,
     locate_chunks,
     locate_results,
     search_method,
@@ -36,7 +36,7 @@ from rag_splitters.evaluation.measure.metrics import measure, rank
 from rag_splitters.evaluation.measure.questions import Question, check_question, check_texts
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
-from rag_splitters.parameters.checks import check_list
+from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.text.sizing import LengthFunction, text_length
 from rag_splitters.text.structure import Range
 
@@ -58,6 +58,7 @@ def compare(
     budgets: Sequence[int] = (500, 1000, 1500),
     length_function: LengthFunction = "tokens",
     cache: Any = None,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
     show_progress: bool = True,
 ) -> Report:
     """Search each strategy's chunks for the answers to all questions, and measure the results.
@@ -84,6 +85,8 @@ def compare(
         cache: where embeddings are kept, so that an interrupted run continues where it stopped:
             the path of a folder, a LangChain `BaseStore` or a LlamaIndex `BaseKVStore`. None: in
             memory only.
+        metadata: metadata of documents by their names, for our own chunkers, which cut a PDF that
+            `read_sources` returned by the headings in its metadata. A retriever has its own.
         show_progress: show progress bars if standard error is a terminal.
 
     Returns: a `Report`, which prints as a table.
@@ -101,6 +104,7 @@ def compare(
     1.0
     """
     check_texts(documents)
+    check_has(metadata or {}, "get", "metadata by the names of documents")
     check_list(questions, "questions")
     check_list(budgets, "budgets")
     for question in questions:
@@ -121,9 +125,11 @@ def compare(
     console = Console(stderr=True)
     is_shown = show_progress and console.is_terminal
     bar: _Bar = partial(track, console=console, transient=True, disable=not is_shown)
-    faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
+    metadata = {name: {"source": name, **(metadata or {}).get(name, {})} for name in documents}
+    faults = {name: DocumentFaults(text, metadata[name]) for name, text in documents.items()}
     results = [
-        _cut(name, strategy, documents, faults, settings, bar) for name, strategy in by_name.items()
+        _cut(name, strategy, documents, metadata, faults, settings, bar)
+        for name, strategy in by_name.items()
     ]
     if questions:
         results = [
@@ -144,6 +150,7 @@ def _cut(
     name: str,
     strategy: Any,
     documents: Mapping[str, str],
+    metadata: Mapping[str, Mapping[str, Any]],
     faults: Mapping[str, DocumentFaults],
     settings: Settings,
     bar: _Bar,
@@ -154,7 +161,8 @@ def _cut(
         return Strategy(
             name, strategy, is_asked_per_budget=takes_budget and settings.unit == "tokens"
         )
-    chunks = locate_chunks(strategy, documents, partial(bar, description=f"Chunking: {name}"))
+    track = partial(bar, description=f"Chunking: {name}")
+    chunks = locate_chunks(strategy, documents, track, metadata)
     if not chunks:
         raise InputError(f"{name} gives no chunks for these documents")
     sizes = _sizes(chunks, settings.length_function)
@@ -218,7 +226,9 @@ def _ask(
     def rankings(search: Any) -> _Rankings:
         nonlocal holds_documents
         for question in questions:
-            chunks = locate_results(search(question.text), locators)
+            results = search(question.text)
+            check_list(results, f"texts from {strategy.name}")
+            chunks = locate_results(results, locators)
             holds_documents = holds_documents or any(each.position for each in chunks)
             yield zip(chunks, _sizes(chunks, settings.length_function).tolist(), strict=True)
 
@@ -261,7 +271,9 @@ def strategies_by_name(strategies: Any) -> dict[str, Any]:
         by_name = dict(strategies)
     else:
         by_name = {}
-        for strategy in [strategies] if is_single(strategies) else strategies:
+        # A pydantic model can be iterated, too; a text is no strategy, which cutting says.
+        is_single = isinstance(strategies, str | BaseModel) or not isinstance(strategies, Iterable)
+        for strategy in [strategies] if is_single else strategies:
             name = _name(strategy)
             numbered = chain([name], (f"{name} {number}" for number in count(2)))
             by_name[next(each for each in numbered if each not in by_name)] = strategy

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rag_splitters.evaluation.measure.results import Results
 from rag_splitters.evaluation.report.page import html_page
-from rag_splitters.evaluation.report.tables import json_text, rich_table
+from rag_splitters.evaluation.report.tables import caption, json_text, rich_table
 from rag_splitters.evaluation.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Report(Results, JupyterMixin):
         choice = verdict(self)
         yield Text.assemble((choice.headline, "bold"), "\n", choice.reasons)
         yield rich_table(self, options.max_width)
+        yield Text(caption(self), "italic")
 
 
 def _write(content: str, path: str | Path | None) -> str:

@@ -47,13 +47,18 @@ def caption(results: Results) -> str:
             f"sizes in {settings.unit}."
         )
     document_count = len({each.document for each in results.questions})
-    return (
+    model = f", {settings.model}" if settings.model else ""
+    measured = (
         f"{number_of(questions, 'question')} about {document_count} of "
-        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved, "
-        f"{settings.model or 'no model'}. Metrics in percent; below each, how many "
-        "points it is behind the best one, with a 95% bootstrap interval "
-        f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "
-        "Bold: the best, and what is statistically tied with it."
+        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved{model}. "
+        "Metrics in percent"
+    )
+    if questions < 2 or len(results.strategies) < 2:  # nothing to be behind, or no interval
+        return f"{measured}."
+    return (
+        f"{measured}; below each, how many points it is behind the best one, with a 95% bootstrap "
+        f"interval ({DRAWS:,} draws of the questions) that is adjusted for the number of "
+        "strategies. Bold: the best, and what is statistically tied with it."
     )
 
 
@@ -109,38 +114,45 @@ def _chunk_count(strategy: Strategy) -> str:
 # The terminal
 
 
-_MIN_WIDTH = {"recall": 90, "retrieved": 100, "precision": 114, "iou": 126, "precision_omega": 140}
-"""The narrowest terminal that shows each metric; the other columns are always shown."""
+_OPTIONAL = ("precision_omega", "iou", "precision", "retrieved", "recall")
+"""The metrics that a narrow terminal leaves out, in this order; the others are always shown."""
 
 
 def rich_table(results: Results, width: int) -> Table:
     """Return the metrics, fewer on a narrow terminal; the faults if there are no questions."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),  # so that all faults fit into 80 columns
-        pad_edge=False,
-        caption=caption(results),
-        caption_justify="left",
-    )
     name_width = min(18, max(map(len, results.names)))
+    columns = {}
+    for number, (name, title) in enumerate(sheet.titles.items()):
+        short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
+        heading = re.sub(r"(?<=-)| ", "\n", short)
+        columns[name] = heading, [_cell_text(cells[number]) for _, cells in sheet.rows]
+    free = width - name_width - 2  # without the table's edges
+    free -= sum(map(_column_width, columns.values()))
+    for name in _OPTIONAL:
+        if free < 0 and name in columns:
+            free += _column_width(columns.pop(name))
+    # Little padding, so that all faults fit into 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("strategy", overflow="fold", min_width=name_width)
-    shown = [width >= _MIN_WIDTH.get(name, 0) for name in sheet.titles]
-    for title, is_shown in zip(sheet.titles.values(), shown, strict=True):
-        if is_shown:
-            short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
-            table.add_column(re.sub(r"(?<=-)| ", "\n", short), justify="right", no_wrap=True)
-    for name, cells in sheet.rows:
-        texts = [
-            Text.assemble(
-                (cell.text.replace(" (", "\n("), "bold" if cell.may_be_best else ""),
-                (f"\n{cell.gap}" if results.questions else "", "dim"),
-            )
-            for cell, is_shown in zip(cells, shown, strict=True)
-            if is_shown
-        ]
-        table.add_row(Text(name, style="bold"), *texts)
+    for heading, _ in columns.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    names = [Text(name, style="bold") for name, _ in sheet.rows]
+    for row in zip(names, *(texts for _, texts in columns.values()), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _cell_text(cell: Cell) -> Text:
+    gap = f"\n{cell.gap}" if cell.gap else ""
+    bold = "bold" if cell.may_be_best else ""
+    return Text.assemble((cell.text.replace(" ", "\n"), bold), (gap, "dim"))
+
+
+def _column_width(column: tuple[str, list[Text]]) -> int:
+    """Return the width of a column, with the space before it."""
+    heading, texts = column
+    return max(len(line) for each in (heading, *texts) for line in str(each).split("\n")) + 2
 
 
 # JSON

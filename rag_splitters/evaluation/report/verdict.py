@@ -8,6 +8,7 @@ from rag_splitters.chunkers.by_name import models_in
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import Estimate
+from rag_splitters.text.coloured import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,11 @@ def _choose(results: Results) -> Verdict:
         )
         return Verdict(f"Clear winner: {best}.", reasons, best)
     cheaper, saving = _find_cheaper(results, best, rivals)
-    if len(rivals) == 1 and gaps[rivals[0]] == (0, 0, 0):
-        reasons = f"{best} and {rivals[0]} have the same result on every question.{saving}"
+    if all(gaps[name] == (0, 0, 0) for name in rivals):
+        reasons = (
+            f"They have the same result on every question; their {title} is "
+            f"{share(best, metric):.1%}.{saving}"
+        )
     else:
         shares = [f"{name} ({share(name, metric):.1%})" for name in (best, *rivals)]
         more = f" and {len(shares) - 3} more" if len(shares) > 3 else ""
@@ -112,7 +116,7 @@ def _find_cheaper(results: Results, best: str, rivals: tuple[str, ...]) -> tuple
     (models, chunks), (more_models, more_chunks) = costs[cheapest], costs[best]
     saving = "it needs no chat model" if models else "it needs no model to cut"
     if models == more_models:
-        saving = f"it has {chunks:,} chunks, against {more_chunks:,}"
+        saving = f"it has {number_of(chunks, 'chunk')}, against {more_chunks:,}"
     return cheapest, f" {cheapest} is cheaper: {saving}."
 
 
