@@ -166,8 +166,8 @@ def sizes_of(strategy: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _read(control: Mapping[str, Any], fields: Mapping[str, str], key: str) -> Any:
     """Read the value of one field; `...` for the default."""
     kind, text = control["control"], fields[key].replace("\r\n", "\n")
-    if kind in ("flag", "model"):
-        return True if text == "true" else (False if kind == "flag" else None)
+    if kind == "flag":
+        return text == "true"
     if kind == "choice":
         return text or ...
     if kind in ("number", "share"):

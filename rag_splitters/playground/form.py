@@ -86,8 +86,6 @@ def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
     """Return the control for a parameter; None if a page must not set it."""
     if name in _CHOICES:
         return {"control": "choice", "choices": _CHOICES[name]}
-    if name == "llm" and not field.is_required():
-        return {"control": "model"}
     words, types = split_union(field.annotation)
     control: dict[str, Any] | None = None
     if _are_chunkers(types):
@@ -143,10 +141,6 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
             f"{control['name']} can be {_or(control['choices'])} on this page, others in Python; "
             f"got {value!r}"
         )
-    if kind == "model":
-        if value and (hint := models.missing("llm")):
-            raise InputError(f"{control['name']} needs {hint}")
-        return models.llm if value else None
     if kind == "chunkers" and isinstance(value, list):
         return [_nested(each, models, depth) for each in value]
     if value is None and control.get("optional"):

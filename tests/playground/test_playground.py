@@ -767,6 +767,19 @@ def test_a_long_text_is_shown_before_it_is_searched() -> None:
         assert len(post(client, **fields).ranking()) == 3
 
 
+def test_asking_selects_the_best_chunk_and_shows_it() -> None:
+    text = f"{'The tram is green. ' * 3000}A lamp is old. {'It was built long ago. ' * 3000}"
+    with TestClient(create_app({"t": text}), base_url=HERE) as client:
+        fields = {"a": "sentence", "text": "t", "q": "Which lamp?", "search": "1"}
+        before, after = post(client, **fields), post(client, **fields, ask="1")
+        assert before.ranking() == after.ranking()
+        place = text.index("A lamp")
+        assert place > max(before.starts())
+        assert min(after.starts()) <= place < max(after.starts())
+        numbers = [each["panel-a"].find("data")["data-number"] for each in (before, after)]
+        assert numbers == ["", str(after.ranking()[0])]
+
+
 def test_search_shows_what_is_wrong_with_the_model() -> None:
     def broken(texts: list[str]) -> list[list[float]]:
         raise RuntimeError("no route")
