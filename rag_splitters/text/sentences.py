@@ -77,6 +77,7 @@ _GOES_ON_WITH = {
         "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
         "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
+        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
         "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст",
         "number: jan feb mar apr jun jul aug sep sept oct nov dec",
@@ -321,7 +322,7 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
 def _continuation(core: str, is_start: bool) -> str:
     """Return what must follow the last word of `core` to continue its sentence, if anything."""
     token = core.rsplit(None, 1)[-1]
-    last = token.removesuffix(".").lstrip(_OPENERS)
+    last = token.removesuffix(".").removesuffix("\\").lstrip(_OPENERS)  # 3\. in Markdown
     if not last:  # "He left . She" in tokenised text, but not ". . ."
         last = (core[:-1].split() or ["."])[-1]
         return "anything" if last[-1] == "." else _GOES_ON_WITH.get(last.lower(), "")

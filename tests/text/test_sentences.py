@@ -91,6 +91,7 @@ CASES = {
     # languages
     "german": "Er isst z. B. Brot, d. h. viel, u. a. Obst. |"
     "Am 3. Mai kam der 2. Weltkrieg. |Er ging.",
+    "german_laws": "Das Gesetz (BGBl. I S. 5; ABl. L 3) gilt ab 3\\. Mai. |Lfd. Nr. 5 entfällt.",
     "german_glued": "Nimm z.B. Brot bzw. Wein. |Die Nr. 5 lebt.",
     "spanish": "¿Qué? |¡Sí! |«No.» |Él se fue.",
     "wiki_heading": "== Tea ==\n|pour it, as #2 says",
