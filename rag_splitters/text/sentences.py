@@ -65,7 +65,10 @@ _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
-_NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
+_NUMBERS = {  # what continues a sentence after an abbreviation, and after a word that may be one
+    "number": re.compile(r"[(\[#]?(?:[\d§¶]|[IVXLC]{2,}\b|[B-HJ-Z]\b)"),
+    "no item": re.compile(r"[(\[#]?(?:[§¶]|\d(?!\d{0,2}[.)]\s))"),
+}
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
 
@@ -77,12 +80,12 @@ _GOES_ON_WITH = {
         "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
         "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
-        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl",
+        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl gem isd ivm isv ihv mio mrd inkl zzgl",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
-        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст",
-        "number: jan feb mar apr jun jul aug sep sept oct nov dec",
+        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст halbs unterabs abschn",
+        "number: jan feb mar apr jun jul aug sep sept oct nov dec ust poz str",
         "no starter: inc corp ltd co bros llc plc jr sr al etc usw st ste mt ft ave blvd rd dept",
-        "no starter: univ assoc est govt yahoo!",
+        "no starter: univ assoc est govt yahoo! fed civ crim supp educ",
     )
     for word in line.partition(":")[2].split()
 }
@@ -313,8 +316,8 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
     if not is_closed and not text[cut].isdigit() and _RUN_IN_HEADING.search(core):
         return False
     continuation = _continuation(core, is_start)
-    if continuation == "number":
-        return _NUMBERED.match(text, cut) is None
+    if continuation in _NUMBERS:
+        return _NUMBERS[continuation].match(text, cut) is None
     is_starter = word.lower() in _STARTERS and not stop
     return not continuation or (continuation == "no starter" and is_starter)
 
@@ -335,5 +338,7 @@ def _continuation(core: str, is_start: bool) -> str:
             return "anything"
         if len(last) == 1 or (len(last) == 2 and last.isdigit()):
             return _GOES_ON_WITH.get(last.lower(), "no starter")
-    is_acronym = "." in last and _ACRONYM.match(last)
-    return _GOES_ON_WITH.get(last.lower(), "no starter" if is_acronym else "")
+    if "." in last and _ACRONYM.match(last):
+        return _GOES_ON_WITH.get(last.lower(), "no starter")
+    is_short = len(last) < 5 and last.isalpha() and last.istitle()  # Rn. 12, Supp. 2d
+    return _GOES_ON_WITH.get(last.lower(), "no item" if is_short else "")
