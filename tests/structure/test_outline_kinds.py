@@ -171,9 +171,11 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ("text", "Tea\n---\n\na\n\nLid\n===\n\nb\n", ["## Tea", "# Lid"]),
     (
         "text",
-        " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n",
-        ["# TEA LAWS ALL THE TERMS", "## 1. Green"],
+        " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n\n2. Black\n\nx\n",
+        ["# TEA LAWS ALL THE TERMS", "## 1. Green", "## 2. Black"],
     ),
+    # sections with their headings in line, as in the Apache License
+    ("text", "TEA LAWS\n\n1. Terms.\n\n   Tea is tea.\n\n2. Use. You may pour.\n", ["## TEA LAWS"]),
     # Markdown
     ("markdown", "# Tea {#tea .hot}\n\n## Milk ¶\n", ["# Tea", "## Milk"]),
     (
