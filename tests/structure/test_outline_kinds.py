@@ -174,6 +174,13 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n\n2. Black\n\nx\n",
         ["# TEA LAWS ALL THE TERMS", "## 1. Green", "## 2. Black"],
     ),
+    (  # wrapped paragraphs with numbers
+        "text",
+        "1. Tea\n\nx\n\n2. This Licence Agreement is between the Tea Pourers\n"
+        "(the Pourers), and you.\n\n3. On the Quality of the Water and of Leaves\n"
+        "The water must be soft, and the leaves must not be older than two years.\n",
+        ["## 1. Tea", "## 3. On the Quality of the Water and of Leaves"],
+    ),
     # sections with their headings in line, as in the Apache License
     ("text", "TEA LAWS\n\n1. Terms.\n\n   Tea is tea.\n\n2. Use. You may pour.\n", ["## TEA LAWS"]),
     # Markdown

@@ -308,7 +308,10 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     if title[-1] in ".!?" and not (is_alone and _has_capitals(title)):
         return None
     ends = is_first or line.before[-1] in ".!?:”\"'»)" or len(line.before) < _SHORT
-    follows = not line.after.strip() or not line.after.lstrip()[0].islower()
+    after = line.after.strip()
+    room = len(after) - len(after.partition(" ")[0])  # in a wrapped line, before the next word
+    is_wrapped = len(line.text) > max(_SHORT, room) and any(map(str.isalpha, after))
+    follows = not (is_wrapped or after[:1].islower())
     if is_no_title(title) or len(title) < 2 or not (is_alone or (ends and follows)):
         return None
     return _Numbered(tuple(map(int, match[1].split("."))), line)
