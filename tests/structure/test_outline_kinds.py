@@ -76,6 +76,7 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ),
     ("latex", "\\begin{lstlisting}\n\\section{B}\n\\section{Open", ["# B"]),
     ("latex", "\\section{Two\n lines {of} it}", ["# Two lines of it"]),
+    ("latex", "\\section{\\texorpdfstring{$\\mathcal{T}$}{T}-teas}", ["# T-teas"]),
     # man pages
     (
         "man",
