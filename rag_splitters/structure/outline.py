@@ -17,7 +17,7 @@ from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
-_LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
+_LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?(?:[#.]|\w+=)[^{}]*\}|[¶\uf0c1]))+\Z")
 
 
 class Outline:

@@ -185,7 +185,11 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     # sections with their headings in line, as in the Apache License
     ("text", "TEA LAWS\n\n1. Terms.\n\n   Tea is tea.\n\n2. Use. You may pour.\n", ["## TEA LAWS"]),
     # Markdown
-    ("markdown", "# Tea {#tea .hot}\n\n## Milk ¶\n", ["# Tea", "## Milk"]),
+    (
+        "markdown",
+        '# Tea {#tea .hot}\n\n## Milk ¶\n\n## Rum {id="rum"}',
+        ["# Tea", "## Milk", "## Rum"],
+    ),
     (
         "markdown",
         "# Tea [![build](a.svg)](b) ![docs](c.svg)\n\n# ![Milk](m.png)\n",
