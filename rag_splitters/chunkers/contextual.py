@@ -59,8 +59,8 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
     context. Use it if chunks speak of "the company" and "that year", and a search would miss them.
     Indexing needs one model call for each chunk, and searching none. With `llm=None`, the context
-    is the title (metadata `title`, else the first heading) and the headings above the chunk, and no
-    model is called.
+    is the title (the metadata's `title`, else that of the front matter, else the first heading) and
+    the headings above the chunk, and no model is called.
 
     The model sees the title and headings of the chunk and, if the document is long, only a window
     of `document_window` characters, which neighbouring chunks share. The document comes before the
