@@ -23,9 +23,9 @@ _WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if its surroundings agree
 _CLOSERS = "\"')]}*_`“”‘’«»‹›」』）】〉》］"
 _OPENERS = "\"'([{*_`“”‘’„‚«»‹›「『（【¿¡"
 _CHINESE_OPENING = (
-    r"(?<=[。！？｡”’])[“‘]"  # a closing quotation mark in German, but not after these
+    r"(?<=[。！？｡”’])(?:[“‘]|`(?=[!-~]))"  # marks that close elsewhere, but not after these
 )
-_ENDS = "[" + _STRONG + _WEAK + re.escape(_CLOSERS).replace("“", "").replace("‘", "") + "]"
+_ENDS = "[" + _STRONG + _WEAK + re.sub("[“‘`]", "", re.escape(_CLOSERS)) + "]"
 _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
 _LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
 _CITED = r"(?:\[[\w ,–-]{1,12}\])"
@@ -46,7 +46,7 @@ _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]"
 # marks is read once; a match that begins inside a run ends where the run's own match ends.
 _CANDIDATE = re.compile(
     rf"[{_STRONG}{_WEAK}\r\n\u2029]"
-    rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘]{_ENDS}*)*"
+    rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘`]{_ENDS}*)*"
     rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s)|{_DASHED})?)?\s*"
 )
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")

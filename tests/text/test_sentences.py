@@ -55,6 +55,7 @@ CASES = {
     "quote_curly": "She said “Stop.” |“Why?” he asked. |‘Go.’ |He went.",
     "quote_guillemets": "« Arrête ! » dit-il. |Il dit « Non. » |Elle part. |»Nein.« |Er ging.",
     "quote_chinese": "他走了。|“你好。”|她说。|“再见！”|„Er ging.“ |Sie blieb.",
+    "code_chinese": "他走了。|`next`方法（`a`）好。|``b``。|说`再见。`|好。",
     "quote_opens": 'He left. |"Where to?" I asked. |(Nobody knew.) |[Not he.] |Yes.',
     # other marks
     "ellipsis": "Wait... what? |Well… no. |And so . . . it ended. |He left… |She stayed.",
