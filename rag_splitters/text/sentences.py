@@ -33,7 +33,9 @@ _DASHED = r"(?:\u2060?(?:—|--)(?=[ \n]?[\"'“‘«]?[^\W\da-z_]))"  # He left
 
 _REFERENCE = re.compile(r"\((?:\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?(?:,\s)?){1,9}\)")
 _OPENS_CHINESE = re.compile(_CHINESE_OPENING)
-_DOUBLED = re.compile(r"([A-Z])\1\.\s([A-Z])\2\.")  # EE. UU., FF. AA.
+_DOTTED = re.compile(  # EE. UU., FF. AA., 2020. 3. 5. in Korean
+    r"([A-Z])\1\.\s([A-Z])\2\.|\d\d\.\s\d{1,2}\.\s\d{1,2}\."
+)
 
 _DASHES = "—-"
 _MARKS = frozenset(_STRONG + _WEAK)
@@ -80,6 +82,7 @@ _GOES_ON_WITH = {
         "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
         "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
+        "anything: avv bijv blz cfr dhr dott dña excmo exmo ing lic mevr np sig tzn гр см тел",
         "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl gem isd ivm isv ihv mio mrd inkl zzgl",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
         "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст halbs unterabs abschn",
@@ -311,7 +314,7 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
         return word in _PRONOUNS and not is_closed and is_word and last not in _NEVER_PLAIN
     if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
         return False
-    if _DOUBLED.match(text, cut - 4):
+    if _DOTTED.match(text, cut - 4):
         return False
     if not is_closed and not text[cut].isdigit() and _RUN_IN_HEADING.search(core):
         return False

@@ -35,6 +35,8 @@ CASES = {
     "short_ends": "He met Bob. |2. The second. |He met her. |25 came. |Why? |25 came.",
     "reference_ends": "See Fig. 2. |Then read on. |Am 3. Mai kam er.",
     "doubled": "En EE. UU. hay mucho. |Las FF. AA. de EE. UU. |El presidente habló.",
+    "korean_date": "서울시는 2020. 3. 5. 발표했다. |끝.",
+    "other_titles": "Il dott. Rossi, cfr. Bianchi. |El Excmo. Sr. López. |Dhr. Jansen. |См. Том.",
     "hindi_titles": "डॉ. शर्मा आए। |वे गए।",
     "said_no": "He said no. |I agreed. |No. |That is all.",
     "months": "On Jan. 5 it snowed. |It ended in Dec. |The new year came.",
