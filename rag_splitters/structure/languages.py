@@ -462,10 +462,7 @@ LANGUAGES: dict[str, Language] = {
         ),
     ),
     "json": Language(
-        "json jsonl ndjson geojson json5 jsonc avsc",
-        "jsonl",
-        grammar="tree_sitter_json",
-        definitions="pair",
+        "json jsonl ndjson geojson jsonc", "jsonl", grammar="tree_sitter_json", definitions="pair"
     ),
     "html": Language(
         "html htm xhtml",

@@ -18,14 +18,9 @@ from rag_splitters.text.boundaries import boundary_before, skip_space
 _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
 _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?(?:[#.]|\w+=)[^{}]*\}|[¶\uf0c1]))+\Z")
-_TITLES = [  # in front matter, and in Org
-    re.compile(
-        rf"(?<![^\r\n]){mark}title[ \t]*[:=][ \t]*"
-        r"""["']?([^\s"'>|][^\r\n]*?)["']?[ \t]*(?![^\r\n])""",
-        re.IGNORECASE,
-    )
-    for mark in ("", r"#\+")
-]
+_TITLE = re.compile(  # in front matter, and in Org
+    r"""(?<![^\r\n])(?:#\+)?title[ \t]*[:=][ \t]*["']?([^\s"'>|][^\r\n]{0,500})""", re.IGNORECASE
+)
 
 
 class Outline:
@@ -144,10 +139,9 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
 
 def _declared_title(text: str, text_format: TextFormat) -> str:
     """Return the title in the front matter of a text, or at the beginning of one in Org, or ""."""
-    is_org = text_format == "org"
-    end = _BEGINNING if is_org else front_matter_end(text)
-    match = _TITLES[is_org].search(text, 0, end)
-    return _heading_text(match[1]) if match else ""
+    end = _BEGINNING if text_format == "org" else front_matter_end(text)
+    match = _TITLE.search(text, 0, end)
+    return _heading_text(match[1].rstrip(" \t\"'")) if match else ""
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
