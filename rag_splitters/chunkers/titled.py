@@ -20,9 +20,9 @@ class TitledChunker(CompositeChunker):
     """Puts the document's title before every chunk but the first, so that it keeps its context.
 
     Use it if chunks from the middle of a document do not say what they are about. The title is the
-    metadata's `title`, else the document's first heading, else the `title` that you pass; without
-    any of them, chunks stay as they are. The title counts towards the inner chunker's size. It is
-    shortened to 200 characters, and to what fills half of a chunk.
+    metadata's `title`, else that of the front matter, else the document's first heading, else the
+    `title` that you pass; without any of them, chunks stay as they are. The title counts towards
+    the inner chunker's size. It is shortened to 200 characters, and to what fills half of a chunk.
 
     Rewrites: `start` and `end` are those of the chunk without its title. If the inner chunker
     rewrites a chunk, the title is put before the rewritten text.

@@ -40,7 +40,7 @@ def heading_contexts(
     ['', 'Tea', 'Tea > Green']
     """
     starts = {heading.start for heading in outline.headings}
-    title = str(metadata.get("title") or "")
+    title = str(metadata.get("title") or outline.declared)
     for span in spans:
         path = list(outline.above(span.start))
         if span.start in starts:

@@ -134,10 +134,12 @@ def headings_of(source: Entry) -> Callable[[Mapping[str, Any]], tuple[list[str],
     >>> source = Entry("# Cats\\n\\nThey sleep.", {"title": "Animals"})
     >>> headings_of(source)({"start_index": 8})
     (['Cats'], 'Animals > Cats')
+    >>> headings_of(Entry("---\\ntitle: Cats\\n---\\n\\nThey sleep.", {}))({})
+    ([], 'Cats')
     """
     outline = Outline.of(source.text, metadata=source.metadata)
     offset, title = source.offset, source.metadata.get("title")
-    titles = [title] if isinstance(title, str) else []
+    titles = [title] if title and isinstance(title, str) else [outline.declared]
 
     def shorten(lines: Iterable[str]) -> list[str]:
         return [" ".join(line.split())[:_MAX_HEADING] for line in lines]

@@ -40,6 +40,7 @@ _REFUSED = {
     **dict.fromkeys(("doc", "rtf", "odt"), "save it as .docx"),
     **dict.fromkeys(("xls", "ods", "xlsb"), "save it as .xlsx or .csv"),
     **dict.fromkeys(("ppt", "odp"), "save it as .pptx"),
+    **dict.fromkeys(("zip", "gz", "tgz", "tar", "7z", "rar"), "unpack it first"),
     **dict.fromkeys(("mobi", "azw", "azw3"), "convert it to .epub, for example with Calibre"),
 }
 """Kinds of files that no reader reads, and what to do with them."""

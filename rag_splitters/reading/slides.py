@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
 from rag_splitters.extras import needs
-from rag_splitters.reading.archives import open_archive
+from rag_splitters.reading.archives import named_elements, open_archive, parse_part
 from rag_splitters.reading.markdown import escape_markdown, markdown_table
 from rag_splitters.text.origin import Row
 
 _DEEPEST = 20  # groups of shapes inside groups
+_MARGINALIA = ("DATE", "FOOTER", "SLIDE_NUMBER")  # types of placeholders
 
 
 def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     """Read a presentation as Markdown: the titles, texts, tables and notes of its slides.
 
-    Texts are in the order of the shapes; speaker notes follow "Notes:". A slide without a title
-    gets one such as "Slide 3". Images, charts, diagrams and texts on the slide masters are dropped.
+    Texts are in the order of the shapes; those of a SmartArt diagram are list items, and speaker
+    notes follow "Notes:". A slide without a title gets one such as "Slide 3". Images, charts,
+    footers, slide numbers and texts on the slide masters are dropped.
 
     Returns: the text, and the start and number of each slide.
 
@@ -29,35 +32,41 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     """
     with needs(f"reading {name} needs python-pptx", "office"):
         pptx: Any = import_module("pptx")
-    with open_archive(data, name, "PPTX"):
-        presentation = pptx.Presentation(io.BytesIO(data))
-        slides = [_join(_slide_blocks(*each)) for each in enumerate(presentation.slides, 1)]
+    with open_archive(data, name, "PPTX") as archive:
+        numbered = enumerate(pptx.Presentation(io.BytesIO(data)).slides, 1)
+        slides = [_join(_slide_blocks(number, slide, archive)) for number, slide in numbered]
     filled = {number: slide for number, slide in enumerate(slides, 1) if slide}
     starts = accumulate((len(slide) + 2 for slide in filled.values()), initial=0)
     rows: list[Row] = [(start, n, n) for start, n in zip(starts, filled, strict=False)]
     return "\n\n".join(filled.values()), rows
 
 
-def _slide_blocks(number: int, slide: Any) -> Iterator[tuple[str, bool]]:
+def _slide_blocks(number: int, slide: Any, archive: zipfile.ZipFile) -> Iterator[tuple[str, bool]]:
     """Yield the blocks of a slide, its title first; "Slide 3" if it has none, but other text."""
     title = slide.shapes.title
     words = " ".join(title.text_frame.text.split()) if title is not None else ""
-    blocks = list(_blocks_under_title(slide, title))
+    blocks = list(_blocks_under_title(slide, title, archive))
     if words or blocks:
         yield f"# {words or f'Slide {number}'}", False
     yield from blocks
 
 
-def _blocks_under_title(slide: Any, title: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the texts and tables of a slide, and its notes."""
+def _blocks_under_title(
+    slide: Any, title: Any, archive: zipfile.ZipFile
+) -> Iterator[tuple[str, bool]]:
+    """Yield the texts, tables and diagrams of a slide, and its notes."""
     for shape in _shapes(slide.shapes):
-        if title is not None and shape.shape_id == title.shape_id:
+        kind = shape.placeholder_format.type if shape.is_placeholder else None
+        is_title = title is not None and shape.shape_id == title.shape_id
+        if is_title or (kind is not None and kind.name in _MARGINALIA):
             continue
         if shape.has_table:
             rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
             yield markdown_table(rows), False
         elif shape.has_text_frame:
             yield from _shape_blocks(shape)
+        else:
+            yield from _diagram_blocks(shape, archive)
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
@@ -83,6 +92,16 @@ def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
             yield _as_item(text, paragraph.level, "-"), True
         else:
             yield escape_markdown(text), False
+
+
+def _diagram_blocks(shape: Any, archive: zipfile.ZipFile) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of a SmartArt diagram as list items; nothing for any other shape."""
+    for relation in shape.element.xpath(".//*[local-name()='relIds']/@*[local-name()='dm']"):
+        data = parse_part(archive, shape.part.related_part(relation).partname[1:])
+        for paragraph in named_elements(data, "p"):
+            text = "".join(each.text or "" for each in named_elements(paragraph, "t")).strip()
+            if text:
+                yield _as_item(text, 0, "-"), True
 
 
 def _as_item(text: str, depth: int, mark: str) -> str:

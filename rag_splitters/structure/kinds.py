@@ -682,7 +682,8 @@ _CODE: dict[str, TextKind] = {
 _MARKUP: dict[str, TextKind] = {
     "xml": TextKind(
         "xml",
-        "xml atom csproj dbk dita ditamap docbook opml plist rss svg wsdl xsd xsl xslt",
+        "xml atom csproj dbk dita ditamap docbook fb2 opml owl plist rdf resx rss svg tei wsdl xlf "
+        "xliff xsd xsl xslt",
         "atom+xml docbook+xml rss+xml svg+xml",
         matches=_is_xml,
         is_possible=lambda text: text.lstrip()[:1] == "<",
@@ -696,7 +697,8 @@ _MARKUP: dict[str, TextKind] = {
         "code",
         "ini cfg conf properties mk cmake gradle groovy dart zig nim clj cljs edn erl fs vb vue "
         "svelte nix bat cmd awk sed diff patch bats fish tcl vim el lisp scm rkt ml mli jl m mm "
-        "f90 pas asm cu scss sass less graphql gql dot gv",
+        "f90 pas asm cu scss sass less graphql gql dot gv astro bib bicep bzl bazel elm jsonnet "
+        "prisma rego sv thrift vhd vhdl",
         names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env "
         ".gitignore .gitattributes .dockerignore .editorconfig",
         interpreters="make awk",

@@ -462,7 +462,7 @@ LANGUAGES: dict[str, Language] = {
         ),
     ),
     "json": Language(
-        "json jsonl ndjson geojson", "jsonl", grammar="tree_sitter_json", definitions="pair"
+        "json jsonl ndjson geojson jsonc", "jsonl", grammar="tree_sitter_json", definitions="pair"
     ),
     "html": Language(
         "html htm xhtml",
@@ -492,7 +492,7 @@ LANGUAGES: dict[str, Language] = {
         separators=(r"\r?\n(?=[^\r\n]+\r?\n[=*#^~\"'+-]{3,}[ \t]*(?:\r?\n|\Z))", *_marks(r"\.\. ")),
     ),
     "markdown": Language(
-        "md markdown mdown mkd mdx qmd",
+        "md markdown mdown mkd mdx qmd rmd",
         "md",
         separators=_marks(
             "# ", "## ", "### ", "####+ ", "```", r"[ \t]*(?:\*\*\*+|---+|___+)[ \t]*\r?\n"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag_splitters.structure.block import Block, nesting
+from rag_splitters.structure.block import Block, TextFormat, nesting
 from rag_splitters.structure.blocks import Format, detect_format, read_headings
 from rag_splitters.structure.blocks.markdown import front_matter_end
 from rag_splitters.structure.html.blocks import html_blocks
@@ -17,19 +17,26 @@ from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
-_LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
+_LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?(?:[#.]|\w+=)[^{}]*\}|[¶\uf0c1]))+\Z")
+_TITLE = re.compile(  # in front matter, and in Org
+    r"""(?<![^\r\n])(?:#\+)?title[ \t]*[:=][ \t]*["']?([^\s"'>|][^\r\n]{0,500})""", re.IGNORECASE
+)
 
 
 class Outline:
     """The headings of a text, and those above a position.
+
+    Parameters:
+        declared: the title that the front matter declares, or "".
 
     >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
     >>> outline.title, outline.above(17)
     ('Tea', ('Tea', 'Green'))
     """
 
-    def __init__(self, text: str, headings: Sequence[Block]) -> None:
+    def __init__(self, text: str, headings: Sequence[Block], declared: str = "") -> None:
         self.headings = headings
+        self.declared = declared
         self._starts = [heading.start for heading in headings]
         self._parents, stops = nesting([heading.level for heading in headings])
         ends = [*self._starts, len(text)]
@@ -71,12 +78,13 @@ class Outline:
         text_format = detect_format(text, metadata, format)
         if blocks is None:
             blocks = read_headings(text, text_format, metadata=metadata)
-        return cls(text, list(_headings_of(text, blocks)))
+        declared = _declared_title(text, text_format)
+        return cls(text, list(_headings_of(text, blocks)), declared)
 
     @property
     def title(self) -> str:
-        """The text of the first heading, or "" if there is none."""
-        return self.headings[0].title if self.headings else ""
+        """The title that is declared, else the text of the first heading, else ""."""
+        return self.declared or (self.headings[0].title if self.headings else "")
 
     def above(self, position: int, end: int | None = None) -> tuple[str, ...]:
         """Return the texts of the headings above `position`, the outermost first.
@@ -109,7 +117,10 @@ class Outline:
 
 
 def title_of(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the title of a document: the metadata's `title`, its first heading, or "".
+    """Return the title of a document.
+
+    It is the metadata's `title`, else that of the front matter (in Org "#+TITLE"), else the first
+    heading, or "".
 
     Only the beginning of a long Markdown text is read, if the first heading is there.
 
@@ -124,6 +135,13 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
         if title := Outline.of(text[: max(end, 0)], text_format).title:
             return title
     return Outline.of(text, text_format, metadata=metadata).title
+
+
+def _declared_title(text: str, text_format: TextFormat) -> str:
+    """Return the title in the front matter of a text, or at the beginning of one in Org, or ""."""
+    end = _BEGINNING if text_format == "org" else front_matter_end(text)
+    match = _TITLE.search(text, 0, end)
+    return _heading_text(match[1].rstrip(" \t\"'")) if match else ""
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Block]:

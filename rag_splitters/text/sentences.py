@@ -23,9 +23,9 @@ _WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if its surroundings agree
 _CLOSERS = "\"')]}*_`“”‘’«»‹›」』）】〉》］"
 _OPENERS = "\"'([{*_`“”‘’„‚«»‹›「『（【¿¡"
 _CHINESE_OPENING = (
-    r"(?<=[。！？｡”’])[“‘]"  # a closing quotation mark in German, but not after these
+    r"(?<=[。！？｡”’])(?:[“‘]|`(?=[!-~]))"  # marks that close elsewhere, but not after these
 )
-_ENDS = "[" + _STRONG + _WEAK + re.escape(_CLOSERS).replace("“", "").replace("‘", "") + "]"
+_ENDS = "[" + _STRONG + _WEAK + re.sub("[“‘`]", "", re.escape(_CLOSERS)) + "]"
 _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
 _LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
 _CITED = r"(?:\[[\w ,–-]{1,12}\])"
@@ -33,7 +33,9 @@ _DASHED = r"(?:\u2060?(?:—|--)(?=[ \n]?[\"'“‘«]?[^\W\da-z_]))"  # He left
 
 _REFERENCE = re.compile(r"\((?:\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?(?:,\s)?){1,9}\)")
 _OPENS_CHINESE = re.compile(_CHINESE_OPENING)
-_DOUBLED = re.compile(r"([A-Z])\1\.\s([A-Z])\2\.")  # EE. UU., FF. AA.
+_DOTTED = re.compile(  # EE. UU., FF. AA., 2020. 3. 5. in Korean
+    r"([A-Z])\1\.\s([A-Z])\2\.|\d\d\.\s\d{1,2}\.\s\d{1,2}\."
+)
 
 _DASHES = "—-"
 _MARKS = frozenset(_STRONG + _WEAK)
@@ -46,7 +48,7 @@ _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]"
 # marks is read once; a match that begins inside a run ends where the run's own match ends.
 _CANDIDATE = re.compile(
     rf"[{_STRONG}{_WEAK}\r\n\u2029]"
-    rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘]{_ENDS}*)*"
+    rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘`]{_ENDS}*)*"
     rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s)|{_DASHED})?)?\s*"
 )
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
@@ -65,7 +67,10 @@ _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
-_NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
+_NUMBERS = {  # what continues a sentence after an abbreviation, and after a word that may be one
+    "number": re.compile(r"[(\[#]?(?:[\d§¶]|[IVXLC]{2,}\b|[B-HJ-Z]\b)"),
+    "no item": re.compile(r"[(\[#]?(?:[§¶]|\d(?!\d{0,2}[.)]\s))"),
+}
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
 
@@ -77,11 +82,13 @@ _GOES_ON_WITH = {
         "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
         "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
+        "anything: avv bijv blz cfr dhr dott dña excmo exmo ing lic mevr np sig tzn гр см тел",
+        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl gem isd ivm isv ihv mio mrd inkl zzgl",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
-        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст",
-        "number: jan feb mar apr jun jul aug sep sept oct nov dec",
+        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст halbs unterabs abschn",
+        "number: jan feb mar apr jun jul aug sep sept oct nov dec ust poz str",
         "no starter: inc corp ltd co bros llc plc jr sr al etc usw st ste mt ft ave blvd rd dept",
-        "no starter: univ assoc est govt yahoo!",
+        "no starter: univ assoc est govt yahoo! fed civ crim supp educ",
     )
     for word in line.partition(":")[2].split()
 }
@@ -307,13 +314,13 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
         return word in _PRONOUNS and not is_closed and is_word and last not in _NEVER_PLAIN
     if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
         return False
-    if _DOUBLED.match(text, cut - 4):
+    if _DOTTED.match(text, cut - 4):
         return False
     if not is_closed and not text[cut].isdigit() and _RUN_IN_HEADING.search(core):
         return False
     continuation = _continuation(core, is_start)
-    if continuation == "number":
-        return _NUMBERED.match(text, cut) is None
+    if continuation in _NUMBERS:
+        return _NUMBERS[continuation].match(text, cut) is None
     is_starter = word.lower() in _STARTERS and not stop
     return not continuation or (continuation == "no starter" and is_starter)
 
@@ -321,7 +328,7 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
 def _continuation(core: str, is_start: bool) -> str:
     """Return what must follow the last word of `core` to continue its sentence, if anything."""
     token = core.rsplit(None, 1)[-1]
-    last = token.removesuffix(".").lstrip(_OPENERS)
+    last = token.removesuffix(".").removesuffix("\\").lstrip(_OPENERS)  # 3\. in Markdown
     if not last:  # "He left . She" in tokenised text, but not ". . ."
         last = (core[:-1].split() or ["."])[-1]
         return "anything" if last[-1] == "." else _GOES_ON_WITH.get(last.lower(), "")
@@ -334,5 +341,7 @@ def _continuation(core: str, is_start: bool) -> str:
             return "anything"
         if len(last) == 1 or (len(last) == 2 and last.isdigit()):
             return _GOES_ON_WITH.get(last.lower(), "no starter")
-    is_acronym = "." in last and _ACRONYM.match(last)
-    return _GOES_ON_WITH.get(last.lower(), "no starter" if is_acronym else "")
+    if "." in last and _ACRONYM.match(last):
+        return _GOES_ON_WITH.get(last.lower(), "no starter")
+    is_short = len(last) < 5 and last.isalpha() and last.istitle()  # Rn. 12, Supp. 2d
+    return _GOES_ON_WITH.get(last.lower(), "no item" if is_short else "")

@@ -219,7 +219,8 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, parts: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("a.msg", r"\.eml"), ("b.XLS", r"\.xlsx"), ("c.mobi", r"\.epub")]
+    ("name", "advice"),
+    [("a.msg", r"\.eml"), ("b.XLS", r"\.xlsx"), ("c.mobi", r"\.epub"), ("d.log.gz", "unpack it")],
 )
 def test_other_kinds_are_refused_with_advice(name: str, advice: str) -> None:
     with pytest.raises(InputError, match=rf"{name} cannot be read: .*{advice}"):

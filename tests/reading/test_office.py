@@ -171,6 +171,31 @@ def test_slides_are_pages(slides: Path) -> None:
     assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 3)]
 
 
+def test_words_of_a_diagram_are_read_and_slide_numbers_are_not(tmp_path: Path) -> None:
+    presentation = Presentation()
+    shapes = presentation.slides.add_slide(presentation.slide_layouts[6]).shapes
+    shapes.add_table(1, 1, 0, 0, 0, 0)
+    shapes.add_textbox(0, 0, 0, 0).text_frame.text = "5"
+    path = tmp_path / "tea.pptx"
+    presentation.save(str(path))
+    with zipfile.ZipFile(path) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    slide, relations = "ppt/slides/slide1.xml", "ppt/slides/_rels/slide1.xml.rels"
+    begin, end = parts[slide].index(b"<a:tbl>"), parts[slide].index(b"</a:tbl>")
+    for old, new in (
+        (parts[slide][begin : end + 8], b'<d:relIds xmlns:d="urn:d" r:dm="rId9"/>'),
+        (b"2006/table", b"2006/diagram"),
+        (b' txBox="1"/><p:nvPr/>', b'/><p:nvPr><p:ph type="sldNum" idx="9"/></p:nvPr>'),
+    ):
+        parts[slide] = parts[slide].replace(old, new)
+    diagram = b'<Relationship Id="rId9" Type="urn:data" Target="../diagrams/data1.xml"/>'
+    parts[relations] = parts[relations].replace(b"</Rel", diagram + b"</Rel")
+    points = "<p><r><t>Gre</t></r><r><t>en</t></r></p><p/><p><r><t>Black</t></r></p>"
+    parts["ppt/diagrams/data1.xml"] = f'<d xmlns="urn:a">{points}</d>'.encode()
+    (read,) = read_bytes(archive(**parts), path.name)
+    assert read.text == "# Slide 1\n\n- Green\n- Black"
+
+
 def test_documents_without_text_are_named_in_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -144,6 +144,7 @@ def test_blocks_of_the_markdown_specification() -> None:
         ("$$ a\n\nb", [("paragraph", "$$ a"), ("paragraph", "b")]),
         ("![alt](a.png)\n", [("image", "![alt](a.png)")]),
         ("[![alt](a)](b)", [("image", "[![alt](a)](b)")]),
+        ("[![](a)](b)\n[![alt](c)](d)", [("image", "[![](a)](b)\n[![alt](c)](d)")]),
         ("![alt](a.png) text\n", [("paragraph", "![alt](a.png) text")]),
         ("[a]: b\n'c'\n\n[a]", [("paragraph", "[a]: b\n'c'"), ("paragraph", "[a]")]),
         ("<div>\n# no\n</div>\n", [("html", "<div>\n# no\n</div>")]),

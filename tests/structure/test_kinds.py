@@ -169,6 +169,9 @@ def test_texts_are_detected_by_their_content(text: str, kind: str) -> None:
         ("# TODO", {"content_type": "application/yaml; charset=utf-8"}, "yaml"),
         ("# TODO", {"mimetype": "text/plain", "source": "a.toml"}, "toml"),
         ("# TODO", {"language": "python", "source": "a.ipynb"}, "python"),
+        ("TODO", {"source": "a.Rmd"}, "markdown"),
+        ("# TODO", {"source": "a.prisma"}, "code"),
+        ("<TEI>", {"source": "a.tei"}, "xml"),
         # loaders that take the marks out
         ("Just words.", {"source": "a.html"}, "text"),
         ("# Title", {"source": "a.html"}, "markdown"),

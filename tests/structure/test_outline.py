@@ -199,7 +199,7 @@ def test_outline_of_real_markdown_has_the_headings_among_its_blocks() -> None:
     assert [text for text in texts if outline_headings(text) != block_headings(text)] == []
 
 
-NOTE = "---\ntitle: x\nauthor: y\n---\n\n" + "Boil **water** and wait. " * 20 + "[More](a.html).\n"
+NOTE = "---\nlayout: x\nauthor: y\n---\n\n" + "Boil **water** and wait. " * 20 + "[More](a.html).\n"
 SMALL = RecursiveChunker(chunk_size=120)
 
 
@@ -274,6 +274,25 @@ def test_title_stands_before_rewritten_chunks() -> None:
         'Prices\n\n[{"tea": "green", "price": "4"}]',
         'Prices\n\n[{"tea": "black", "price": "3"}]',
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ('---\nlayout: post\ntitle: "Tea: hot"\n---\n## Milk\n', "a.md", "Tea: hot"),
+        ("+++\ntitle = 'Tea'\n+++\n\n# Milk\n", "a.md", "Tea"),
+        ("---\nsubtitle: Rum\ntitle: >\n  Tea\n---\n\n# Milk\n", "a.md", "Milk"),
+        ("# Milk\n\ntitle: Tea\n", "a.md", "Milk"),
+        ("# Rum\n#+TITLE:   Tea\n* Milk\n", "a.org", "Tea"),
+    ],
+)
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+def test_title_may_be_declared(text: str, name: str, title: str, line_break: str) -> None:
+    text, metadata = text.replace("\n", line_break), {"source": name}
+    assert title_of(text, metadata) == title
+    chunker = ContextualChunker(llm=None, chunker=RecursiveChunker(chunk_size=40))
+    chunks = chunker.chunk(f"{text}{2 * line_break}{'Pour it. ' * 8}", metadata=metadata)
+    assert chunks[-1].text.startswith(title)
 
 
 def test_the_title_of_a_long_text_needs_only_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,7 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ),
     ("latex", "\\begin{lstlisting}\n\\section{B}\n\\section{Open", ["# B"]),
     ("latex", "\\section{Two\n lines {of} it}", ["# Two lines of it"]),
+    ("latex", "\\section{\\texorpdfstring{$\\mathcal{T}$}{T}-teas}", ["# T-teas"]),
     # man pages
     (
         "man",
@@ -171,11 +172,24 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ("text", "Tea\n---\n\na\n\nLid\n===\n\nb\n", ["## Tea", "# Lid"]),
     (
         "text",
-        " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n",
-        ["# TEA LAWS ALL THE TERMS", "## 1. Green"],
+        " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n\n2. Black\n\nx\n",
+        ["# TEA LAWS ALL THE TERMS", "## 1. Green", "## 2. Black"],
     ),
+    (  # wrapped paragraphs with numbers
+        "text",
+        "1. Tea\n\nx\n\n2. This Licence Agreement is between the Tea Pourers\n"
+        "(the Pourers), and you.\n\n3. On the Quality of the Water and of Leaves\n"
+        "The water must be soft, and the leaves must not be older than two years.\n",
+        ["## 1. Tea", "## 3. On the Quality of the Water and of Leaves"],
+    ),
+    # sections with their headings in line, as in the Apache License
+    ("text", "TEA LAWS\n\n1. Terms.\n\n   Tea is tea.\n\n2. Use. You may pour.\n", ["## TEA LAWS"]),
     # Markdown
-    ("markdown", "# Tea {#tea .hot}\n\n## Milk ¶\n", ["# Tea", "## Milk"]),
+    (
+        "markdown",
+        '# Tea {#tea .hot}\n\n## Milk ¶\n\n## Rum {id="rum"}',
+        ["# Tea", "## Milk", "## Rum"],
+    ),
     (
         "markdown",
         "# Tea [![build](a.svg)](b) ![docs](c.svg)\n\n# ![Milk](m.png)\n",

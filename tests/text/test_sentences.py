@@ -31,8 +31,12 @@ CASES = {
     "company_ends": "He works for Acme Inc. |She does not. |He left the Co. |They sued.",
     "references": "See Fig. 3 and Sec. 2.1, No. 5, p. 12, Vol. 3, Eq. (4). |Next.",
     "references_elsewhere": "Según el art. 5 de la ley. |См. рис. 5 и табл. 2. |Далее. |Art. 5.",
+    "courts": "See 645 F. Supp. 2d 587 (WD Tex. 2009); Fed. R. Civ. P. 12; Code Ann. §51. |Next.",
+    "short_ends": "He met Bob. |2. The second. |He met her. |25 came. |Why? |25 came.",
     "reference_ends": "See Fig. 2. |Then read on. |Am 3. Mai kam er.",
     "doubled": "En EE. UU. hay mucho. |Las FF. AA. de EE. UU. |El presidente habló.",
+    "korean_date": "서울시는 2020. 3. 5. 발표했다. |끝.",
+    "other_titles": "Il dott. Rossi, cfr. Bianchi. |El Excmo. Sr. López. |Dhr. Jansen. |См. Том.",
     "hindi_titles": "डॉ. शर्मा आए। |वे गए।",
     "said_no": "He said no. |I agreed. |No. |That is all.",
     "months": "On Jan. 5 it snowed. |It ended in Dec. |The new year came.",
@@ -53,6 +57,7 @@ CASES = {
     "quote_curly": "She said “Stop.” |“Why?” he asked. |‘Go.’ |He went.",
     "quote_guillemets": "« Arrête ! » dit-il. |Il dit « Non. » |Elle part. |»Nein.« |Er ging.",
     "quote_chinese": "他走了。|“你好。”|她说。|“再见！”|„Er ging.“ |Sie blieb.",
+    "code_chinese": "他走了。|`next`方法（`a`）好。|``b``。|说`再见。`|好。",
     "quote_opens": 'He left. |"Where to?" I asked. |(Nobody knew.) |[Not he.] |Yes.',
     # other marks
     "ellipsis": "Wait... what? |Well… no. |And so . . . it ended. |He left… |She stayed.",
@@ -91,6 +96,8 @@ CASES = {
     # languages
     "german": "Er isst z. B. Brot, d. h. viel, u. a. Obst. |"
     "Am 3. Mai kam der 2. Weltkrieg. |Er ging.",
+    "german_laws": "Das Gesetz (BGBl. I S. 5; ABl. L 3) gilt ab 3\\. Mai. |Lfd. Nr. 5 entfällt.",
+    "german_courts": "So BGH, Rn. 12 und Aufl. 3, iSd. § 5 ZPO. |§ 6 gilt. |Es sind 5 Mio. Euro.",
     "german_glued": "Nimm z.B. Brot bzw. Wein. |Die Nr. 5 lebt.",
     "spanish": "¿Qué? |¡Sí! |«No.» |Él se fue.",
     "wiki_heading": "== Tea ==\n|pour it, as #2 says",

@@ -248,7 +248,7 @@ _MAX_TITLE = 500  # characters
 LABEL = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+"
 """Pattern of the text of a link, or the alternative text of an image, between its brackets."""
 _IMAGE = rf"!\[({LABEL})\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
-_ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
+_ANY_IMAGE = regex.compile(rf"(?|\[{_IMAGE}\]\([^()]*+\)|{_IMAGE})", regex.DOTALL)
 _CODE = r"(?<!`)(?P<fence>`+)(?!`)(?P<code>.+?)(?<!`)(?P=fence)(?!`)"  # nothing in it is markup
 ESCAPE = r"\\([!-/:-@\[-`{-~])"
 """Pattern of a character after a backslash."""
@@ -329,7 +329,7 @@ class _Leaves:
             title = _plain_title(_ANY_IMAGE.sub(" ", content)) or _plain_title(content)  # badges
         elif content[:1] in ("!", "[") and not _ANY_IMAGE.sub("", content).strip():
             image = _ANY_IMAGE.match(content)
-            kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
+            kind, title = "image", _plain_title(image[1]) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, 0, ""
         return kind, level, title

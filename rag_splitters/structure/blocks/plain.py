@@ -207,7 +207,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             following = skip_space(text, headings[start].end)
     numbered = {
         line.start: _heading(text, line.start, line.end, min(len(number) + 1, 6), line.text)
-        for number, line, _ in _in_sequence(text, candidates)
+        for number, line in _in_sequence(text, candidates)
     }
     counts = Counter(headings[start].title for start in displays)
     for start in displays:
@@ -291,14 +291,13 @@ class _Numbered(NamedTuple):
 
     number: tuple[int, ...]
     line: _Line
-    is_alone: bool  # between blank lines
 
 
 def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     """Return the line as a heading, if its number and its words allow it."""
     if line.text[0] in "IVXLC" and (roman := _ROMAN_NUMBER.match(line.text)):
         is_alone = is_first and not line.after.strip()
-        return _Numbered((roman_value(roman[1]),), line, True) if is_alone else None
+        return _Numbered((roman_value(roman[1]),), line) if is_alone else None
     match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
     if match is None or len(line.raw) > _LONGEST or "..." in line.text:
         return None
@@ -309,10 +308,13 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     if title[-1] in ".!?" and not (is_alone and _has_capitals(title)):
         return None
     ends = is_first or line.before[-1] in ".!?:”\"'»)" or len(line.before) < _SHORT
-    follows = not line.after.strip() or not line.after.lstrip()[0].islower()
+    after = line.after.strip()
+    room = len(after) - len(after.partition(" ")[0])  # in a wrapped line, before the next word
+    is_wrapped = len(line.text) > max(_SHORT, room) and any(map(str.isalpha, after))
+    follows = not (is_wrapped or after[:1].islower())
     if is_no_title(title) or len(title) < 2 or not (is_alone or (ends and follows)):
         return None
-    return _Numbered(tuple(map(int, match[1].split("."))), line, is_alone)
+    return _Numbered(tuple(map(int, match[1].split("."))), line)
 
 
 def _has_capitals(title: str) -> bool:
@@ -326,7 +328,7 @@ def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Number
     """Yield the candidates whose numbers follow each other: 1, 1.1, 1.2, 2.
 
     A sequence that starts again at 1 inside another one is a list, and so is a sequence without
-    text between its lines.
+    text between its lines. A number that no other follows is one only if it has parts, as in 3.7.1.
     """
     chains: list[list[_Numbered]] = []
     open_chains: list[list[_Numbered]] = []
@@ -349,9 +351,8 @@ def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Number
             skip_space(text, each.line.end) >= end and len(other.number) <= len(each.number)
             for each, end, other in zip(chain, ends, [*chain[1:], *chain[-1:]], strict=True)
         ]
-        if 3 * sum(is_bare) < max(len(chain), 2) and (
-            len(chain) > 1 or chain[0].is_alone or len(chain[0].number) > 1
-        ):
+        is_clear = len(chain) > 1 or len(chain[0].number) > 1
+        if is_clear and 3 * sum(is_bare) < max(len(chain), 2):
             yield from chain
 
 
