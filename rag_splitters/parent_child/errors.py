@@ -58,6 +58,16 @@ class DamagedRowsError(StoreError):
         return type(self), (str(self), self.keys)
 
 
+def damaged_values(store: str, keys: Sequence[str]) -> DamagedRowsError:
+    """Return the error that names some of the keys whose values are damaged."""
+    names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
+    return DamagedRowsError(
+        f"{store}: {len(keys)} values are damaged, those of {names}: restore them from a backup; "
+        "or, in an index, call verify(repair=True), and add the documents again that it reports",
+        keys,
+    )
+
+
 class DocstoreInUseError(OperationError):
     """Another writer did not finish in time, or cannot be waited for."""
 
