@@ -155,8 +155,8 @@ class _StoreDocstore(Docstore):
         for wait in _WAITS:
             await calls.sleep(wait)
             with suppress(*_UNREADABLE):
-                (document,) = await call_method(self._store, "mget", [key])
-                return document
+                documents: list[Document | None] = await call_method(self._store, "mget", [key])
+                return documents[0]
         raise damaged_values(self._name, [key])
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
