@@ -79,7 +79,8 @@ class Shared:
     """
 
     def __init__(self, path: str | Path | None = None, collection: str = "") -> None:
-        self.folder = None if path is None else Path(path)
+        # The program may change its current directory, and two names may lead to one folder.
+        self.folder = None if path is None else Path(path).resolve()
         self.writer = Writer(self.folder)
         self.searchable: set[str] = set()
         """Metadata keys that children are known to store, so that filters can name them."""
@@ -146,28 +147,28 @@ def own_folder(folder: Path) -> Callable[[], object]:
     """
     if folder.is_file():
         raise FileError(f"{folder} is a file: an index needs a folder")
-    path = folder.resolve()
-    if without_surrogates(str(path)) != str(path):
+    if without_surrogates(str(folder)) != str(folder):
         raise InputError(f"the path {folder} is not in UTF-8, and Chroma opens no such folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _folders_lock:
         try:
-            lock = lock_file(path / "lock", is_shared=True)
+            lock = lock_file(folder / "lock", is_shared=True)
         except OSError as error:
             raise FileError(
                 f"{folder} cannot be written ({error}), and Chroma needs that also to read: "
                 "make it writable, or open a copy of it"
             ) from error
         if lock is None:
-            raise FolderInUseError(_in_use_message(folder, path / "owner"))
+            raise FolderInUseError(_in_use_message(folder))
         process = json.dumps(asdict(Process.current()))
-        (path / "owner").write_text(process, encoding="utf-8")
+        (folder / "owner").write_text(process, encoding="utf-8")
     return lock.release
 
 
-def _in_use_message(folder: Path, owner: Path) -> str:
+def _in_use_message(folder: Path) -> str:
     try:
-        process: object = Process(**json.loads(owner.read_text(encoding="utf-8")))
+        owner = (folder / "owner").read_text(encoding="utf-8")
+        process: object = Process(**json.loads(owner))
     except (OSError, ValueError, TypeError):
         process = "another process"
     if isinstance(process, Process) and process.has_ended():

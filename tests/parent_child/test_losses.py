@@ -312,6 +312,23 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         assert len(files) == 2
 
 
+def test_an_index_stays_in_its_folder_if_the_program_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    with (
+        parent_document_retriever(path="index") as in_folder,
+        parent_document_retriever(docstore=SQLiteStore("rows.sqlite")) as in_file,
+    ):
+        monkeypatch.chdir(elsewhere)
+        for retriever in (in_folder, in_file):
+            assert retriever.add_documents(documents()) == [each.id for each in documents()]
+            assert retriever.verify().is_sound
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
     file = tmp_path / "index.db"
     file.touch()

@@ -92,7 +92,7 @@ class KeywordIndex:
 
     def __init__(self, path: Path | None) -> None:
         """Use the file at `path`, or memory; it is opened when it is first needed."""
-        self.path = None if path is None else path.resolve()
+        self.path = path
         self._lock = threading.Lock()
         self._opened: Database | None = None
         self._cached = _Cache()

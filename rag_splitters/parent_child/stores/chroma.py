@@ -109,8 +109,8 @@ def _persistent(path: Path) -> ClientAPI:
     from chromadb.config import Settings
 
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    absolute = str(path.resolve())  # Chroma shares clients by this name, whatever the folder
-    return chromadb.PersistentClient(path=absolute, settings=Settings(anonymized_telemetry=False))
+    settings = Settings(anonymized_telemetry=False)
+    return chromadb.PersistentClient(path=str(path), settings=settings)
 
 
 def _in_memory() -> ClientAPI:

@@ -233,7 +233,7 @@ class SQLiteStore(KeyValueStore):
     def __init__(self, path: str | Path) -> None:
         """Open the file at `path`, which is created with its folder if it does not exist."""
         super().__init__()
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # the lock is beside it, whatever is the current directory
         with self._checked():
             # Durable: what is noted must be on disk before the children are.
             self._database = Database(self.path, _SCHEMA)
