@@ -7,7 +7,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 
 WRITERS = 4
@@ -156,6 +158,37 @@ def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
         )
         assert_complete(first)
         assert second.verify().is_sound
+
+
+@pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
+@pytest.mark.parametrize(("replacements", "is_next_begun"), [(1, False), (1, True), (3, False)])
+def test_a_document_that_is_replaced_during_a_query_is_found(
+    search_type: str, replacements: int, is_next_begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank, versions = search.rank_children, count()
+
+    def replace(retriever: ParentDocumentRetriever) -> int:
+        number = next(versions)
+        text = "\n\n".join(f"Lamp {n} is lit in version {number}." for n in range(8))
+        retriever.add_documents([Document(page_content=text, id="lamps")])
+        return number
+
+    async def rank_and_replace(*args: Any) -> Any:
+        ranking = await rank(*args)
+        if replace(retriever) == replacements:
+            monkeypatch.setattr(search, "rank_children", rank)
+            if is_next_begun:
+                with monkeypatch.context() as dying, suppress(TypeError):
+                    dying.setattr(indexing, "commit", None)
+                    replace(retriever)
+        return ranking
+
+    with closing(opened(search_type=search_type)) as retriever:
+        replace(retriever)
+        monkeypatch.setattr(search, "rank_children", rank_and_replace)
+        results = retriever.invoke("Which lamp is lit?", k=3)
+    assert results
+    assert all(f"version {replacements}." in result.page_content for result in results)
 
 
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
