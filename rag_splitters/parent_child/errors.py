@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 
+CLOSED = "this retriever is closed: open the index again with parent_document_retriever"
 _LITTLE = 8 << 20  # bytes; a write-ahead log alone may need a few million
 _FULL_DISK = ("disk is full", "no space left")
 

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.errors import FileError, InputError
-from rag_splitters.parent_child.errors import FolderInUseError, StoreError, explaining_full_disk
+from rag_splitters.parent_child.errors import (
+    CLOSED,
+    FolderInUseError,
+    StoreError,
+    explaining_full_disk,
+)
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.options import Count, SearchType
 from rag_splitters.parent_child.representations import RepresentationsField
@@ -124,9 +129,7 @@ class Shared:
     def check_open(self) -> None:
         """Raise a StoreError if the retriever was closed."""
         if self._is_closed:
-            raise StoreError(
-                "this retriever is closed: open the index again with parent_document_retriever"
-            )
+            raise StoreError(CLOSED)
 
     def close(self) -> None:
         """Close what the factory opened."""

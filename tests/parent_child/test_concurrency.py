@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import indexing, search
+from rag_splitters.parent_child import StoreError, indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 
 WRITERS = 4
@@ -189,6 +190,40 @@ def test_a_document_that_is_replaced_during_a_query_is_found(
         results = retriever.invoke("Which lamp is lit?", k=3)
     assert results
     assert all(f"version {replacements}." in result.page_content for result in results)
+
+
+def test_a_retriever_can_be_closed_during_a_query(
+    retriever: ParentDocumentRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever.add_documents([document(0, 0)])
+    read_corpus, closing_thread = (
+        KeywordIndex._read_corpus,
+        threading.Thread(target=retriever.close),
+    )
+
+    def close_and_read(self: KeywordIndex, *args: Any) -> Any:
+        closing_thread.start()
+        closing_thread.join(0.2)  # it waits for this query
+        return read_corpus(self, *args)
+
+    monkeypatch.setattr(KeywordIndex, "_read_corpus", close_and_read)
+    with pytest.raises(StoreError, match="this retriever is closed: open the index again"):
+        retriever.invoke("part 3")
+    closing_thread.join(10)
+    assert not closing_thread.is_alive()
+
+
+@pytest.mark.slow
+def test_threads_open_and_close_one_folder(tmp_path: Path) -> None:
+    """Chroma shares what the clients of a folder have, and is not prepared for threads there."""
+
+    def open_and_close(number: int) -> None:
+        for _ in range(5):
+            with opened(tmp_path, collection_name=f"collection{number % 4}") as retriever:
+                retriever.add_documents([document(0, 0)])
+                assert retriever.invoke("part 3")
+
+    in_threads([partial(open_and_close, number) for number in range(16)])
 
 
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
