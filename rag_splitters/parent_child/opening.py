@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -92,6 +93,8 @@ class Shared:
         self.is_checked = False
         """Whether the vector store was seen to hold the children that it should."""
         self._is_closed = False
+        self._process: int | None = None
+        """The process that opened Chroma, which hangs in one that was forked from it."""
         self._collection, self._resources = collection, ExitStack()
         if self.folder is not None:
             self._resources.callback(own_folder(self.folder))
@@ -115,6 +118,7 @@ class Shared:
         collection = open_collection(
             self.folder, client, model_name, self._collection, renew=reembed
         )
+        self._process = os.getpid()
         with explaining_full_disk(self.folder):
             return self._resources.enter_context(collection)
 
@@ -127,9 +131,13 @@ class Shared:
         return docstore
 
     def check_open(self) -> None:
-        """Raise a StoreError if the retriever was closed."""
+        """Raise a StoreError if the retriever was closed, or opened in another process."""
         if self._is_closed:
             raise StoreError(CLOSED)
+        if self._process not in (None, os.getpid()):
+            raise StoreError(
+                "this retriever was opened in another process: open the index again in this one"
+            )
 
     def close(self) -> None:
         """Close what the factory opened."""
