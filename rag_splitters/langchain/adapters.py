@@ -139,7 +139,7 @@ class _StoreDocstore(Docstore):
         damaged: list[str] = []
         for batch in batched(keys, MAX_ROWS):
             try:
-                documents += await call_method(self._store, "mget", list(batch))
+                documents += await self.make(call_method(self._store, "mget", list(batch)))
             except _UNREADABLE:
                 for key in batch:
                     try:
@@ -155,16 +155,18 @@ class _StoreDocstore(Docstore):
         for wait in _WAITS:
             await calls.sleep(wait)
             with suppress(*_UNREADABLE):
-                documents: list[Document | None] = await call_method(self._store, "mget", [key])
+                documents: list[Document | None] = await self.make(
+                    call_method(self._store, "mget", [key])
+                )
                 return documents[0]
         raise damaged_values(self._name, [key])
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, MAX_ROWS):
             pairs = [(key, to_document(entry)) for key, entry in batch]
-            await call_method(self._store, "mset", pairs)
+            await self.make(call_method(self._store, "mset", pairs))
         for keys in batched(removed, MAX_ROWS):
-            await call_method(self._store, "mdelete", list(keys))
+            await self.make(call_method(self._store, "mdelete", list(keys)))
         return True
 
     async def list_keys(self, prefix: str) -> list[str]:

@@ -15,18 +15,27 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import llama_index
+from rag_splitters.calls import run
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
     RecursiveTextSplitter,
     parent_document_retriever,
 )
+from rag_splitters.langchain.adapters import ByteDocuments
+from rag_splitters.langchain.adapters import make_docstore as langchain_docstore
 from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.llama_index.adapters import make_docstore as llama_index_docstore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import StoreError, indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.writing import Docstore
 
 WRITERS = 4
 EACH = 3  # documents of a writer
@@ -262,3 +271,20 @@ def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
         going_on.join()
         assert one.verify().is_sound
         assert other.verify().is_sound
+
+
+@pytest.mark.parametrize(
+    "docstore",
+    [
+        langchain_docstore(InMemoryStore()),
+        langchain_docstore(ByteDocuments(InMemoryByteStore())),
+        llama_index_docstore(SimpleKVStore()),
+        llama_index_docstore(SimpleDocumentStore()),
+    ],
+)
+def test_rows_in_memory_are_replaced_at_once(docstore: Docstore) -> None:
+    """No task comes in between, which would see the parents of two versions."""
+    work = docstore.write([("new", Entry("new", {}, "new"))], ["old"])
+    with pytest.raises(StopIteration):
+        work.send(None)
+    assert run(docstore.read(["new", "old"])) == [Entry("new", {}, "new"), None]
