@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -102,6 +103,11 @@ def call_method(
         partial(twin, *args, **kwargs) if inspect.iscoroutinefunction(twin) else None,
         is_write=is_write,
     )
+
+
+def sleep(seconds: float) -> Call[None]:
+    """Return a call that waits."""
+    return Call(partial(time.sleep, seconds), partial(asyncio.sleep, seconds))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

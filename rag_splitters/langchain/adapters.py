@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.documents import Document
@@ -14,11 +15,12 @@ from langchain_text_splitters import TextSplitter
 
 from rag_splitters import calls
 from rag_splitters.calls import Call, in_both_forms
-from rag_splitters.errors import InputError, InputTypeError, OperationError
+from rag_splitters.errors import InputError, OperationError
 from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
+from rag_splitters.parent_child.errors import DamagedRowsError, damaged_values
 from rag_splitters.parent_child.keywords.metadata_index import filter_keys
 from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
@@ -32,6 +34,9 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _WRITING_METHODS = {"add_documents", "delete", "mdelete", "mset"}
 _NUMBER_KEY = "_rag_splitters_entry"
+_UNREADABLE = (FileNotFoundError, ValueError)
+"""What a store raises for a row that is damaged, or is being written or removed."""
+_WAITS = (0.001, 0.01, 0.1, 0.5)  # seconds before such a row is read again
 
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
@@ -125,22 +130,43 @@ class _StoreDocstore(Docstore):
     def __init__(self, store: BaseStore[str, Document]) -> None:
         self._store = store
         inner = store.byte_store if isinstance(store, ByteDocuments) else store
+        self._name = type(inner).__name__
         self.is_in_memory = isinstance(inner, InMemoryBaseStore)
         self.is_json = not isinstance(store, InMemoryBaseStore)
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        entries: list[Entry | None] = []
+        documents: list[Document | None] = []
+        damaged: list[str] = []
         for batch in batched(keys, MAX_ROWS):
-            documents = await call_method(self._store, "mget", list(batch))
-            entries += [None if each is None else to_entry(each) for each in documents]
-        return entries
+            try:
+                documents += await self.make(call_method(self._store, "mget", list(batch)))
+            except _UNREADABLE:
+                for key in batch:
+                    try:
+                        documents.append(await self._read_again(key))
+                    except DamagedRowsError:
+                        damaged.append(key)
+        if damaged:
+            raise damaged_values(self._name, damaged)
+        return [None if each is None else to_entry(each) for each in documents]
+
+    async def _read_again(self, key: str) -> Document | None:
+        """Read a row until it can be read: a store of files also shows what is half written."""
+        for wait in _WAITS:
+            await calls.sleep(wait)
+            with suppress(*_UNREADABLE):
+                documents: list[Document | None] = await self.make(
+                    call_method(self._store, "mget", [key])
+                )
+                return documents[0]
+        raise damaged_values(self._name, [key])
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, MAX_ROWS):
             pairs = [(key, to_document(entry)) for key, entry in batch]
-            await call_method(self._store, "mset", pairs)
+            await self.make(call_method(self._store, "mset", pairs))
         for keys in batched(removed, MAX_ROWS):
-            await call_method(self._store, "mdelete", list(keys))
+            await self.make(call_method(self._store, "mdelete", list(keys)))
         return True
 
     async def list_keys(self, prefix: str) -> list[str]:
@@ -189,9 +215,7 @@ def _load_document(value: bytes | None) -> Document | None:
         return None
     document = loads(value.decode(), allowed_objects=[Document])
     if not isinstance(document, Document):
-        raise InputTypeError(
-            f"the byte store holds a {type(document).__name__} instead of a document"
-        )
+        raise InputError(f"the byte store holds a {type(document).__name__} instead of a document")
     return document
 
 

@@ -212,20 +212,24 @@ class _KVDocstore(Docstore):
         self.is_json = not self.is_in_memory
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
+        values = [
+            await self.make(call_method(self._store, "get", key, _COLLECTION)) for key in keys
+        ]
         return [None if value is None else entry_from_value(value) for value in values]
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         """Write rows one by one, because not every store accepts several."""
         for key, entry in rows:
-            await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
+            await self.make(
+                call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
+            )
         for key in removed:
-            await call_method(self._store, "delete", key, _COLLECTION)
+            await self.make(call_method(self._store, "delete", key, _COLLECTION))
         return True
 
     async def list_keys(self, prefix: str) -> list[str]:
         """List the keys that begin with a prefix; the store can only return all rows."""
-        rows = await call_method(self._store, "get_all", _COLLECTION)
+        rows = await self.make(call_method(self._store, "get_all", _COLLECTION))
         return [key for key in rows if key.startswith(prefix)]
 
 
@@ -239,7 +243,7 @@ class _NodeDocstore(Docstore):
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []
         for key in keys:
-            node = await call_method(self._store, "get_document", key, raise_error=False)
+            node = await self.make(call_method(self._store, "get_document", key, raise_error=False))
             if node is None:
                 entries.append(None)
                 continue
@@ -252,9 +256,9 @@ class _NodeDocstore(Docstore):
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, MAX_ROWS):
             nodes = [_row_node(key, entry) for key, entry in batch]
-            await call_method(self._store, "add_documents", nodes, allow_update=True)
+            await self.make(call_method(self._store, "add_documents", nodes, allow_update=True))
         for key in removed:
-            await call_method(self._store, "delete_document", key, raise_error=False)
+            await self.make(call_method(self._store, "delete_document", key, raise_error=False))
         return True
 
     async def list_keys(self, prefix: str) -> list[str]:

@@ -122,6 +122,11 @@ class Loader:
         """The children that were loaded."""
         return [child for child in self._children.values() if child is not None]
 
+    @property
+    def has_removed(self) -> bool:
+        """Whether the search found children that no longer exist."""
+        return None in self._children.values()
+
     async def load_orphans(self) -> list[Entry]:
         """Load the children whose parents are missing, with all their metadata."""
         names = [

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 
+CLOSED = "this retriever is closed: open the index again with parent_document_retriever"
 _LITTLE = 8 << 20  # bytes; a write-ahead log alone may need a few million
 _FULL_DISK = ("disk is full", "no space left")
 
@@ -56,6 +57,16 @@ class DamagedRowsError(StoreError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (str(self), self.keys)
+
+
+def damaged_values(store: str, keys: Sequence[str]) -> DamagedRowsError:
+    """Return the error that names some of the keys whose values are damaged."""
+    names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
+    return DamagedRowsError(
+        f"{store}: {len(keys)} values are damaged, those of {names}: restore them from a backup; "
+        "or, in an index, call verify(repair=True), and add the documents again that it reports",
+        keys,
+    )
 
 
 class DocstoreInUseError(OperationError):

@@ -10,7 +10,7 @@ from rag_splitters.parent_child.metadata import (
     MAX_CHARACTERS,
     MAX_VALUES,
     is_storable_key,
-    value_kind,
+    storable,
 )
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
 from rag_splitters.parent_child.stores.stores import Stores
@@ -61,7 +61,7 @@ def _reason(stores: Stores, key: str, owner: Record) -> str:
         return "child_metadata_fields leaves it out. Add it there, and add the documents again"
     if not is_storable_key(key):
         return "no key that is empty, begins with '$', '#' or 'chroma:', or is ours can be searched"
-    if value_kind(owner.metadata[key]):
+    if storable(owner.metadata[key]) is not None:
         return (
             f"document {owner.identity!r} has more metadata than the {MAX_VALUES} values and "
             f"{MAX_CHARACTERS:,} characters that can be searched. Filter on a key that stands "

@@ -130,7 +130,12 @@ async def were_replaced(stores: Stores, orphans: Sequence[Entry]) -> bool:
             f"the docstore has lost parents of documents such as {', '.join(map(repr, lost[:3]))}: "
             "add the documents again"
         )
-    return any(record is not None and record.is_complete for _, record in current)
+    return any(
+        record is not None
+        and record.digest
+        and (record.is_whole or child.metadata[key] not in record.other_parents)
+        for child, record in current
+    )
 
 
 async def _check_sample(stores: Stores) -> None:

@@ -50,8 +50,8 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     inherited = {k for k, v in metadata.items() if k in parent and _equal(parent[k], v)}
     for key in sorted(metadata, key=lambda each: (each not in POSITION_KEYS, each in inherited)):
         value = metadata[key]
-        if is_storable_key(key) and (stored := _storable(value)) is not None:
-            count, size = _measure(value)
+        if is_storable_key(key) and (stored := storable(value)) is not None:
+            count, size = _measure(stored)
             if values + count <= MAX_VALUES and characters + len(key) + size <= MAX_CHARACTERS:
                 flat[key] = stored
                 values, characters = values + count, characters + len(key) + size
@@ -125,7 +125,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}
     for key, value in parents.items():
-        if key in own and own[key] == _storable(value):
+        if key in own and own[key] == storable(value):
             own[key] = value  # the store has it without lone surrogates
     text = child.text
     if child.span is not None and parent.span is not None:
@@ -167,14 +167,19 @@ def is_storable_key(key: str) -> bool:
     return bool(key) and is_plain and key == without_surrogates(key)
 
 
-def _storable(value: Any) -> Any:
-    """Return a value as Chroma accepts it, also in a list; None of one that it does not."""
+def storable(value: Any) -> Any:
+    """Return a value as Chroma accepts it, also in a list; None of one that it does not.
+
+    A tuple becomes a list, as it does in JSON.
+    """
+    if isinstance(value, tuple):
+        return storable(list(value))
     if isinstance(value, str):
         return without_surrogates(str.__str__(value))
     if value_kind(value) is None:
         return None
     if isinstance(value, list):
-        return [_storable(item) for item in value]
+        return [storable(item) for item in value]
     if isinstance(value, float):
         return float(value)
     return value if isinstance(value, bool) else int(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,7 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field
 
 from rag_splitters.errors import FileError, InputError
-from rag_splitters.parent_child.errors import FolderInUseError, StoreError, explaining_full_disk
+from rag_splitters.parent_child.errors import (
+    CLOSED,
+    FolderInUseError,
+    StoreError,
+    explaining_full_disk,
+)
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.options import Count, SearchType
 from rag_splitters.parent_child.representations import RepresentationsField
@@ -79,13 +85,16 @@ class Shared:
     """
 
     def __init__(self, path: str | Path | None = None, collection: str = "") -> None:
-        self.folder = None if path is None else Path(path)
+        # The program may change its current directory, and two names may lead to one folder.
+        self.folder = None if path is None else Path(path).resolve()
         self.writer = Writer(self.folder)
         self.searchable: set[str] = set()
         """Metadata keys that children are known to store, so that filters can name them."""
         self.is_checked = False
         """Whether the vector store was seen to hold the children that it should."""
         self._is_closed = False
+        self._process: int | None = None
+        """The process that opened Chroma, which hangs in one that was forked from it."""
         self._collection, self._resources = collection, ExitStack()
         if self.folder is not None:
             self._resources.callback(own_folder(self.folder))
@@ -109,6 +118,7 @@ class Shared:
         collection = open_collection(
             self.folder, client, model_name, self._collection, renew=reembed
         )
+        self._process = os.getpid()
         with explaining_full_disk(self.folder):
             return self._resources.enter_context(collection)
 
@@ -121,10 +131,12 @@ class Shared:
         return docstore
 
     def check_open(self) -> None:
-        """Raise a StoreError if the retriever was closed."""
+        """Raise a StoreError if the retriever was closed, or opened in another process."""
         if self._is_closed:
+            raise StoreError(CLOSED)
+        if self._process not in (None, os.getpid()):
             raise StoreError(
-                "this retriever is closed: open the index again with parent_document_retriever"
+                "this retriever was opened in another process: open the index again in this one"
             )
 
     def close(self) -> None:
@@ -146,28 +158,28 @@ def own_folder(folder: Path) -> Callable[[], object]:
     """
     if folder.is_file():
         raise FileError(f"{folder} is a file: an index needs a folder")
-    path = folder.resolve()
-    if without_surrogates(str(path)) != str(path):
+    if without_surrogates(str(folder)) != str(folder):
         raise InputError(f"the path {folder} is not in UTF-8, and Chroma opens no such folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _folders_lock:
         try:
-            lock = lock_file(path / "lock", is_shared=True)
+            lock = lock_file(folder / "lock", is_shared=True)
         except OSError as error:
             raise FileError(
                 f"{folder} cannot be written ({error}), and Chroma needs that also to read: "
                 "make it writable, or open a copy of it"
             ) from error
         if lock is None:
-            raise FolderInUseError(_in_use_message(folder, path / "owner"))
+            raise FolderInUseError(_in_use_message(folder))
         process = json.dumps(asdict(Process.current()))
-        (path / "owner").write_text(process, encoding="utf-8")
+        (folder / "owner").write_text(process, encoding="utf-8")
     return lock.release
 
 
-def _in_use_message(folder: Path, owner: Path) -> str:
+def _in_use_message(folder: Path) -> str:
     try:
-        process: object = Process(**json.loads(owner.read_text(encoding="utf-8")))
+        owner = (folder / "owner").read_text(encoding="utf-8")
+        process: object = Process(**json.loads(owner))
     except (OSError, ValueError, TypeError):
         process = "another process"
     if isinstance(process, Process) and process.has_ended():

@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     FiniteFloat,
     create_model,
 )
@@ -71,7 +72,7 @@ class QueryOptions(BaseModel):
     """Minimum score of the children to use; None: no minimum."""
     fetch_k: LimitedCount = 20
     """For "mmr": the number of children to choose from."""
-    lambda_mult: FiniteFloat = 0.5
+    lambda_mult: float = Field(default=0.5, ge=0.0, le=1.0)
     """For "mmr": 1 for the nearest children, 0 for the most diverse."""
     max_children: Count | None = None
     """Number of children to use; without `k`, every result that they lead to is returned. None: as

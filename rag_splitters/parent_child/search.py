@@ -33,11 +33,13 @@ from rag_splitters.parent_child.options import MAX_RESULTS, Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
 from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record, record_key
+from rag_splitters.parent_child.revisions import read_revision
 from rag_splitters.parent_child.stores.stores import Stores
 
 Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
 """(question, children) -> the number of each child, best first, and its score if it has one."""
 
+_SEARCHES = 5  # while others replace what is found
 _RERANKED = 100  # children that a reranker is given
 # How many children are read first for each result; more follow if they are not enough.
 _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "children": 1}
@@ -54,20 +56,25 @@ Answer = tuple[list[Entry], bool]
 async def search(stores: Stores, query: Query, rerank: Rerank | None = None) -> Answer:
     """Return the best results; their metadata has the `score` and the `matches`.
 
-    If a document was replaced in the meantime, so that the parents of the old version are gone, the
-    search is repeated once.
+    If a document was replaced in the meantime, so that its old children or their parents are gone,
+    the search is repeated, and again as long as others write, up to a limit.
 
     Parameters:
         rerank: scores the first children before results are made of them.
 
     Raises MissingParentsError if the docstore has lost parents.
     """
-    for _ in range(2):
+    revision, answers = None, list[Answer]()
+    for _ in range(_SEARCHES):
         loader = Loader(stores, query)
-        answer = await _search_once(loader, rerank)
-        if not await were_replaced(stores, await loader.load_orphans()):
-            break
-    return answer
+        answers.append(await _search_once(loader, rerank))
+        is_replaced = await were_replaced(stores, await loader.load_orphans())
+        if not (is_replaced or loader.has_removed):
+            return answers[-1]
+        before, revision = revision, await read_revision(stores)
+        if revision == before:
+            return answers[-1]
+    return max(answers, key=lambda answer: len(answer[0]))
 
 
 async def _search_once(loader: Loader, rerank: Rerank | None) -> Answer:

@@ -16,12 +16,10 @@ No clock is read and no lease runs out: a writer that is stopped or slow keeps i
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -31,9 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from rag_splitters.calls import Call, in_both_forms
+from rag_splitters.calls import Call, in_both_forms, sleep
 from rag_splitters.errors import OperationError
 from rag_splitters.parent_child.errors import (
+    DamagedRowsError,
     DocstoreInUseError,
     LockLostError,
     explaining_full_disk,
@@ -89,6 +88,10 @@ class Docstore(ABC):
     @abstractmethod
     async def list_keys(self, prefix: str) -> list[str]:
         """Return the keys that begin with a prefix."""
+
+    async def make(self, request: Call[T]) -> T:
+        """Make a call; at once if the rows are in memory, so that no reader comes in between."""
+        return request.function() if self.is_in_memory else await request
 
     async def read_turn(self) -> int:
         """Return the number of the last turn that was taken."""
@@ -275,7 +278,7 @@ async def _wait(
                 f"{timeout:g} seconds: try again when it has finished, end it if it hangs, or pass "
                 "a longer write_timeout"
             )
-        await Call(partial(time.sleep, wait), partial(asyncio.sleep, wait))
+        await sleep(wait)
         waited, wait = waited + wait, min(2 * wait, _LONGEST_WAIT)
     return result
 
@@ -339,7 +342,14 @@ async def claim(docstore: Docstore) -> Turn | None:
 
 
 async def _read_claim(docstore: Docstore) -> dict[str, Any]:
-    (row,) = await docstore.read([CLAIM_KEY])
+    try:
+        (row,) = await docstore.read([CLAIM_KEY])
+    except DamagedRowsError as error:
+        raise DocstoreInUseError(
+            "the row that names the process that is writing to this docstore is damaged, as if "
+            "that process had been killed. If no process is writing, call release_claim(), and "
+            "then verify(repair=True)"
+        ) from error
     last_claim = {} if row is None else row.metadata
     if docstore.is_in_memory or not last_claim.get("holder"):
         return last_claim
@@ -360,7 +370,10 @@ async def release_claim(docstore: Docstore, number: int | None = None) -> None:
     Parameters:
         number: the turn that has ended; None: whichever there is.
     """
-    (row,) = await docstore.read([CLAIM_KEY])
+    try:
+        (row,) = await docstore.read([CLAIM_KEY])
+    except DamagedRowsError:
+        row = _claim_row(0, None)[1]
     if row is not None and number in (None, row.metadata["number"]):
         await docstore.write([_claim_row(row.metadata["number"], None)])
 

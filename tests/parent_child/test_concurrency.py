@@ -7,23 +7,35 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import llama_index
+from rag_splitters.calls import run
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
     RecursiveTextSplitter,
     parent_document_retriever,
 )
+from rag_splitters.langchain.adapters import ByteDocuments
+from rag_splitters.langchain.adapters import make_docstore as langchain_docstore
 from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.llama_index.adapters import make_docstore as llama_index_docstore
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import StoreError, indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.writing import Docstore
 
 WRITERS = 4
 EACH = 3  # documents of a writer
@@ -158,6 +170,71 @@ def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
         assert second.verify().is_sound
 
 
+@pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
+@pytest.mark.parametrize(("replacements", "is_next_begun"), [(1, False), (1, True), (3, False)])
+def test_a_document_that_is_replaced_during_a_query_is_found(
+    search_type: str, replacements: int, is_next_begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank, versions = search.rank_children, count()
+
+    def replace(retriever: ParentDocumentRetriever) -> int:
+        number = next(versions)
+        text = "\n\n".join(f"Lamp {n} is lit in version {number}." for n in range(8))
+        retriever.add_documents([Document(page_content=text, id="lamps")])
+        return number
+
+    async def rank_and_replace(*args: Any) -> Any:
+        ranking = await rank(*args)
+        if replace(retriever) == replacements:
+            monkeypatch.setattr(search, "rank_children", rank)
+            if is_next_begun:
+                with monkeypatch.context() as dying, suppress(TypeError):
+                    dying.setattr(indexing, "commit", None)
+                    replace(retriever)
+        return ranking
+
+    with closing(opened(search_type=search_type)) as retriever:
+        replace(retriever)
+        monkeypatch.setattr(search, "rank_children", rank_and_replace)
+        results = retriever.invoke("Which lamp is lit?", k=3)
+    assert results
+    assert all(f"version {replacements}." in result.page_content for result in results)
+
+
+def test_a_retriever_can_be_closed_during_a_query(
+    retriever: ParentDocumentRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever.add_documents([document(0, 0)])
+    read_corpus, closing_thread = (
+        KeywordIndex._read_corpus,
+        threading.Thread(target=retriever.close),
+    )
+
+    def close_and_read(self: KeywordIndex, *args: Any) -> Any:
+        closing_thread.start()
+        closing_thread.join(0.2)  # it waits for this query
+        return read_corpus(self, *args)
+
+    monkeypatch.setattr(KeywordIndex, "_read_corpus", close_and_read)
+    with pytest.raises(StoreError, match="this retriever is closed: open the index again"):
+        retriever.invoke("part 3")
+    closing_thread.join(10)
+    assert not closing_thread.is_alive()
+
+
+@pytest.mark.slow
+def test_threads_open_and_close_one_folder(tmp_path: Path) -> None:
+    """Chroma shares what the clients of a folder have, and is not prepared for threads there."""
+
+    def open_and_close(number: int) -> None:
+        for _ in range(5):
+            with opened(tmp_path, collection_name=f"collection{number % 4}") as retriever:
+                retriever.add_documents([document(0, 0)])
+                assert retriever.invoke("part 3")
+
+    in_threads([partial(open_and_close, number) for number in range(16)])
+
+
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,3 +271,20 @@ def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
         going_on.join()
         assert one.verify().is_sound
         assert other.verify().is_sound
+
+
+@pytest.mark.parametrize(
+    "docstore",
+    [
+        langchain_docstore(InMemoryStore()),
+        langchain_docstore(ByteDocuments(InMemoryByteStore())),
+        llama_index_docstore(SimpleKVStore()),
+        llama_index_docstore(SimpleDocumentStore()),
+    ],
+)
+def test_rows_in_memory_are_replaced_at_once(docstore: Docstore) -> None:
+    """No task comes in between, which would see the parents of two versions."""
+    work = docstore.write([("new", Entry("new", {}, "new"))], ["old"])
+    with pytest.raises(StopIteration):
+        work.send(None)
+    assert run(docstore.read(["new", "old"])) == [Entry("new", {}, "new"), None]

@@ -79,6 +79,18 @@ def test_values_of_subclasses_are_found(front: FrontEnd, is_on_disk: bool, tmp_p
             assert result.metadata.items() >= metadata.items()
 
 
+@pytest.mark.parametrize("is_on_disk", [True, False])
+def test_a_tuple_is_searched_as_a_list(is_on_disk: bool, tmp_path: Path) -> None:
+    documents = [Document(page_content="Tea is hot.", id="tea", metadata={"tags": ("a", "b")})]
+    path = tmp_path if is_on_disk else None
+    with parent_document_retriever(documents, path=path) as retriever:
+        for search_type in ("hybrid", "similarity"):
+            (result,) = retriever.invoke(
+                "tea", filter={"tags": {"$contains": "b"}}, search_type=search_type
+            )
+            assert result.metadata["tags"] == (["a", "b"] if is_on_disk else ("a", "b"))
+
+
 def test_conditions_inside_others_count() -> None:
     documents = [
         Document(page_content=text, metadata=metadata, id=name) for name, text, metadata in PAGES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
@@ -310,6 +311,48 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         for path in files:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert len(files) == 2
+
+
+def test_an_index_stays_in_its_folder_if_the_program_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    with (
+        parent_document_retriever(path="index") as in_folder,
+        parent_document_retriever(docstore=SQLiteStore("rows.sqlite")) as in_file,
+    ):
+        monkeypatch.chdir(elsewhere)
+        for retriever in (in_folder, in_file):
+            assert retriever.add_documents(documents()) == [each.id for each in documents()]
+            assert retriever.verify().is_sound
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_retriever_is_refused_after_a_fork() -> None:
+    """Chroma would hang there."""
+    code = """
+import os, signal
+from langchain_core.documents import Document
+from rag_splitters.langchain import parent_document_retriever
+from rag_splitters.parent_child import StoreError
+
+retriever = parent_document_retriever([Document("Tea is hot.", id="tea")])
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    try:
+        retriever.invoke("tea")
+    except StoreError as error:
+        assert "was opened in another process: open the index again" in str(error)
+        os._exit(7)
+    os._exit(8)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert len(retriever.invoke("tea")) == 1
+"""
+    run_python(code)
 
 
 def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:

@@ -175,6 +175,13 @@ def test_store_refuses_a_timeout_that_is_none(url: str) -> None:
         opened(url, timeout=0)
 
 
+def test_two_long_names_are_not_one_table() -> None:
+    for table in ("t" * 64, "ä" * 32, f"schema.{'t' * 64}"):
+        with pytest.raises(ValueError, match="table must have at most 63 bytes"):
+            PostgresStore("postgresql://localhost", table=table)
+    PostgresStore("postgresql://localhost", table=f"schema.{'t' * 63}")
+
+
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of PostgreSQL is in tests/support/uninstalled.py."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.parent_child.errors import CLOSED, StoreError
 from rag_splitters.parent_child.keywords.metadata_index import evaluate, runs_dtype
 from rag_splitters.parent_child.keywords.postings import POSTING, Corpus, rank
 from rag_splitters.parent_child.keywords.segments import (
@@ -92,9 +93,10 @@ class KeywordIndex:
 
     def __init__(self, path: Path | None) -> None:
         """Use the file at `path`, or memory; it is opened when it is first needed."""
-        self.path = None if path is None else path.resolve()
+        self.path = path
         self._lock = threading.Lock()
         self._opened: Database | None = None
+        self._is_closed = False
         self._cached = _Cache()
         self.is_usable = False
         """Whether queries may use it during an update."""
@@ -286,9 +288,10 @@ class KeywordIndex:
     def close(self) -> None:
         """Close the file; what was kept in memory is lost."""
         with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-            self._opened, self._cached = None, _Cache()
+            opened, self._opened, self._is_closed = self._opened, None, True
+        self._cached = _Cache()
+        if opened is not None:  # without the lock, which those need that are reading
+            opened.close()
 
     def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of the ids that are children."""
@@ -370,6 +373,8 @@ class KeywordIndex:
     @property
     def _database(self) -> Database:
         with self._lock:
+            if self._is_closed:
+                raise StoreError(CLOSED)
             if self._opened is None:
                 self._opened = self._open()
             return self._opened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ _CONFIGURATION: CreateCollectionConfiguration = {
 _WRITE_BATCH = 4000  # Chroma writes its index again for each call
 _SAMPLE = 100
 _QUERIES = 20  # while others delete what is found
+_clients_lock = threading.Lock()
+"""Chroma counts the clients of a folder, but not when two threads open or close one at once."""
 _INCLUDED: dict[Detail, list[str]] = {
     "id": [],
     "metadata": ["metadatas"],
@@ -70,7 +73,8 @@ def open_collection(
         name = f"{name}-{uuid.uuid4().hex}"
     opened = client
     if opened is None:
-        opened = _in_memory() if folder is None else _persistent(folder / "chroma")
+        with _clients_lock:
+            opened = _in_memory() if folder is None else _persistent(folder / "chroma")
     collection = _ensure_collection(opened, name, model)
     if renew and (collection.metadata or {}).get(MODEL_LABEL) not in (None, model):
         _delete_collection(opened, name)
@@ -79,7 +83,8 @@ def open_collection(
     if is_temporary:
         _delete_collection(opened, name)
     if client is None and hasattr(opened, "close"):  # its interface does not declare it
-        opened.close()
+        with _clients_lock:
+            opened.close()
 
 
 def _ensure_collection(client: ClientAPI, name: str, model: str) -> chromadb.Collection:
@@ -109,8 +114,8 @@ def _persistent(path: Path) -> ClientAPI:
     from chromadb.config import Settings
 
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    absolute = str(path.resolve())  # Chroma shares clients by this name, whatever the folder
-    return chromadb.PersistentClient(path=absolute, settings=Settings(anonymized_telemetry=False))
+    settings = Settings(anonymized_telemetry=False)
+    return chromadb.PersistentClient(path=str(path), settings=settings)
 
 
 def _in_memory() -> ClientAPI:

@@ -17,7 +17,7 @@ from typing import Any
 
 from rag_splitters.calls import Call, run
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
+from rag_splitters.parent_child.errors import LockLostError, StoreError, damaged_values
 from rag_splitters.parent_child.metadata import check_values
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.writing import (
@@ -111,13 +111,7 @@ class KeyValueStore(ABC):
             except (ValueError, RecursionError):
                 damaged.append(key)
         if damaged:
-            names = ", ".join(map(repr, damaged[:3])) + (", ..." if len(damaged) > 3 else "")
-            raise DamagedRowsError(
-                f"{self!r}: {len(damaged)} values are damaged, those of {names}: restore them from "
-                "a backup; or, in an index, call verify(repair=True), and add the documents again "
-                "that it reports",
-                damaged,
-            )
+            raise damaged_values(repr(self), damaged)
         return values
 
     async def write(
@@ -239,7 +233,7 @@ class SQLiteStore(KeyValueStore):
     def __init__(self, path: str | Path) -> None:
         """Open the file at `path`, which is created with its folder if it does not exist."""
         super().__init__()
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # the lock is beside it, whatever is the current directory
         with self._checked():
             # Durable: what is noted must be on disk before the children are.
             self._database = Database(self.path, _SCHEMA)

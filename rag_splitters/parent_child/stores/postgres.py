@@ -34,6 +34,7 @@ T = TypeVar("T")
 Run = Callable[..., Any]
 """Runs a statement with values, and returns its rows or, if it has none, how many it changed."""
 
+_MAX_NAME_BYTES = 63
 _MAX_KEY_BYTES = 2600  # PostgreSQL's indexes take a little more
 _LOCK = 0x72616753  # any number that others do not use
 
@@ -75,12 +76,17 @@ class PostgresStore(KeyValueStore):
         table: the table, or `schema.table`; stores with the same table share their rows.
         timeout: seconds to wait for the server to answer one request.
 
-    Raises ImportError without the extra `postgres`, and ValueError for an invalid URL. The first
-    connection is made when the store is first used.
+    Raises ImportError without the extra `postgres`, and ValueError for an invalid URL or a long
+    name. The first connection is made when the store is first used.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
         check_timeout(timeout)
+        if any(len(part.encode()) > _MAX_NAME_BYTES for part in table.split(".")):
+            raise InputError(
+                f"table must have at most {_MAX_NAME_BYTES} bytes, because PostgreSQL cuts longer "
+                f"names short, got {table!r}"
+            )
         self._settings, self._timeout = _settings(url, timeout), timeout
         self._idle: list[Connection[Any]] = []
         """The connections that are not in use."""
