@@ -31,7 +31,7 @@ def delete(
     """
     names = dict.fromkeys(map(document_name, files))
     with existing_index(folder, embeddings, base_url) as retriever:
-        counts = {name: retriever.delete(source=name).get("num_deleted", 0) for name in names}
+        counts = {name: retriever.delete(source=name)["num_deleted"] for name in names}
     removed = sum(counts.values())
     unknown = [name for name, count in counts.items() if not count]
     if json:

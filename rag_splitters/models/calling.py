@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from rag_splitters.calls import Call, arun, run, with_value
+from rag_splitters.calls import Call, arun, run, sleep, with_value
 from rag_splitters.models.errors import ModelError
 from rag_splitters.models.faults import is_transient, retry_after, was_retried
 from rag_splitters.models.secrets import without_secrets
@@ -60,7 +59,7 @@ async def with_retries(
         _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
 
     return await AsyncRetrying(
-        sleep=lambda seconds: Call(partial(time.sleep, seconds), partial(asyncio.sleep, seconds)),
+        sleep=sleep,
         stop=stop_after_attempt(retries + 1),
         wait=wait,
         retry=retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),

@@ -61,10 +61,10 @@ class DamagedRowsError(StoreError):
 
 def damaged_values(store: str, keys: Sequence[str]) -> DamagedRowsError:
     """Return the error that names some of the keys whose values are damaged."""
-    names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
+    names = ", ".join(map(repr, keys[:3])) + (f" and {len(keys) - 3} more" if keys[3:] else "")
     return DamagedRowsError(
-        f"{store}: {len(keys)} values are damaged, those of {names}: restore them from a backup; "
-        "or, in an index, call verify(repair=True), and add the documents again that it reports",
+        f"{store}: the values of {names} are damaged: restore them from a backup; or, in an index, "
+        "call verify(repair=True), and add the documents again that it reports",
         keys,
     )
 

@@ -244,11 +244,7 @@ def _is_plain(text: str, cut: int) -> bool:
     if cut < 14 or text[cut - 1] not in " \n":
         return False
     ended = text[cut - 13 : cut - 1]
-    if ended[-1] in _QUICK_CLOSERS:  # "Why?" Mary asked: only a full stop is certain here
-        ended = ended.rstrip(_QUICK_CLOSERS)
-        if ended[-1:] != ".":
-            return False
-    elif ended[-1] not in ".!?":
+    if ended[-1] not in ".!?":
         return False
     words = ended[:-1].rsplit(None, 1)
     word = words[1].rstrip(_QUICK_CLOSERS) if len(words) > 1 else ""  # else it may begin before

@@ -51,7 +51,7 @@ class TestAsync(BaseStoreAsyncTests[Document]):
 
 def test_a_row_that_is_no_document_is_named(store: DocumentStore) -> None:
     store.rows.mset([("a", {"text": "no metadata"})])
-    with pytest.raises(DamagedRowsError, match="those of 'a'"):
+    with pytest.raises(DamagedRowsError, match="the values of 'a' are damaged"):
         store.mget(["a", "b"])
 
 

@@ -290,7 +290,7 @@ def test_title_stands_before_rewritten_chunks() -> None:
 def test_title_may_be_declared(text: str, name: str, title: str, line_break: str) -> None:
     text, metadata = text.replace("\n", line_break), {"source": name}
     assert title_of(text, metadata) == title
-    chunker = ContextualChunker(llm=None, chunker=RecursiveChunker(chunk_size=40))
+    chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=40))
     chunks = chunker.chunk(f"{text}{2 * line_break}{'Pour it. ' * 8}", metadata=metadata)
     assert chunks[-1].text.startswith(title)
 
