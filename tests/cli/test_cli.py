@@ -737,8 +737,8 @@ def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Pa
         assert owner.stdout.readline() == b"open\n"
         line = refused("query", "idx", "anything")
         owner.kill()
-    assert line.startswith(f"idx is open in process {owner.pid} on ")
-    assert "chroma run --path idx" in line
+    assert line.startswith(f"{Path('idx').resolve()} is open in process {owner.pid} on ")
+    assert f"chroma run --path {Path('idx').resolve()}" in line
     assert run("query", "idx", "anything").exit_code == 0, "its lock ended with it"
 
 

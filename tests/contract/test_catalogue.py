@@ -129,6 +129,7 @@ def test_strategies_need_only_what_the_page_installs() -> None:
         "for name in ('cluster', 'embedding', 'semantic'):\n"
         "    parameters[name] = {'embeddings': HashingEmbeddings()}\n"
         "parameters['agentic'] = {'llm': lambda prompt: '1'}\n"
+        "parameters['contextual'] = {'llm': lambda prompt: 'About tea.'}\n"
         "parameters['proposition'] = {'llm': lambda prompt: '1-1: Tea is green.'}\n"
         "for name in CATALOGUE.keys() - {'topic'}:\n"
         "    for unit in ('characters', 'words', 'tokens'):\n"
