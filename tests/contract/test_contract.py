@@ -40,6 +40,7 @@ VIOLATIONS = (
     "# H\n# H\n## H2\n```\n",
     "aaaa  Is it? Yes!3.14👩\u200d👩\u200d👧aaIs it? Yes!\u0600\xa0Longerword",
     "<img alt=x></p>\u0301",
+    "aaword0a\r\r\nLongerword",
     "- item\naaaaaaaaThe same passage again. ",
     "| a | b |\n👍🏽",
     "a a \u0301<|endoftext|>",

@@ -62,10 +62,10 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     is_exact = _has_exact_overlap(chunker)
     context = _Context(chunker, text, spans)
     clusters = _cluster_ends(text)
-    measure = sizer(chunker.length_function)(text)
     view = with_line_feeds(text)
     if view != text and [(s.start, s.end) for s in chunker.spans(view)] == context.positions:
         text = view  # else it was cut as it is, because carriage returns need more tokens
+    measure = sizer(chunker.length_function)(text)
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
     blocks = _blocks(chunker, text)
