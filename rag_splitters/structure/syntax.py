@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -72,6 +72,17 @@ class Syntax:
         """Return the end of the innermost definition around a position, or -1."""
         return next((each.end for each in self._before(position) if each.end > position), -1)
 
+    def add_returns(self, text: str) -> None:
+        """Move all positions to those in a text whose carriage returns were left out."""
+        returns = [m.start() - number for number, m in enumerate(re.finditer("\r\n", text))]
+
+        def moved(positions: Iterable[int]) -> list[int]:
+            return [position + bisect_left(returns, position) for position in positions]
+
+        self.levels, self.joints = [*map(moved, self.levels)], moved(self.joints)
+        for each in self.definitions:
+            each.start, each.end = moved((each.start, each.end))
+
     def _before(self, position: int) -> Iterator[Definition]:
         """Yield the last definition that begins up to a position, and those around it."""
         index = bisect_right(self.definitions, position, key=lambda each: each.start) - 1
@@ -86,8 +97,12 @@ def read_syntax(text: str, language: str) -> Syntax:
     Raises `UnreadableError` if the text is not code in this language, and ImportError if the extra
     `code` is not installed.
     """
-    code = as_ascii(text)
-    return _Reader(text, code, language, parse(code, language)).read()
+    bare = text.replace("\r\n", "\n")  # how errors are repaired depends on every character
+    code = as_ascii(bare)
+    syntax = _Reader(bare, code, language, parse(code, language)).read()
+    if len(bare) < len(text):
+        syntax.add_returns(text)
+    return syntax
 
 
 class _Reader:
@@ -144,9 +159,7 @@ class _Reader:
         start, kind = node.start_byte, node.type
         if self.has_error and start >= self.error_end and node.is_error:
             self.error_end = node.end_byte
-            self.syntax.errors += (
-                node.end_byte - start - self.code.count(b"\r", start, node.end_byte)
-            )
+            self.syntax.errors += node.end_byte - start
         column = node.start_point.column
         line, is_inline = start - column, column > _INDENT
         opens = not column or (not is_inline and self.code[line:start].isspace())

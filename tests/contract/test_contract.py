@@ -41,6 +41,7 @@ VIOLATIONS = (
     "aaaa  Is it? Yes!3.14👩\u200d👩\u200d👧aaIs it? Yes!\u0600\xa0Longerword",
     "<img alt=x></p>\u0301",
     "aaword0a\r\r\nLongerword",
+    "a\n\n```\n```\na \u0301",
     "- item\naaaaaaaaThe same passage again. ",
     "| a | b |\n👍🏽",
     "a a \u0301<|endoftext|>",
