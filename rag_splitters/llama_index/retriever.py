@@ -141,9 +141,10 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         reranker: function (question, texts) -> scores, or node postprocessor, that orders the
             children before results are made of them.
         callback_manager: LlamaIndex's callback manager.
-        options: how an index is written and how questions are answered; `help(IndexOptions)` and
-            `help(LlamaIndexOptions)` list them. Each is an attribute that can be set; that of
-            `retrieve` is `retrieve_kind`, because `retrieve` is a method.
+        options: how an index is written and how questions are answered. After
+            `from rag_splitters.llama_index import retriever`, `help(retriever.IndexOptions)` and
+            `help(retriever.LlamaIndexOptions)` describe them. Each is an attribute that can be set;
+            that of `retrieve` is `retrieve_kind`, because `retrieve` is a method.
 
     Raises ValueError for a vector store that keeps no texts, and for numbers out of range.
 

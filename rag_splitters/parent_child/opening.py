@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from rag_splitters.contract.help_texts import Docstring
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.errors import (
     CLOSED,
@@ -69,6 +70,9 @@ class IndexOptions(BaseModel):
     the name of the model itself; a function without one, such as a lambda, needs this."""
     write_timeout: float = Field(default=WRITE_TIMEOUT, ge=0.0, allow_inf_nan=False)
     """Seconds to wait for another writer to finish, before an error names it."""
+
+
+IndexOptions.__doc__ = Docstring(str(IndexOptions.__doc__), IndexOptions)
 
 
 class Shared:

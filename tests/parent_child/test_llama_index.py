@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import pydoc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from rag_splitters.llama_index import (
     SentenceNodeParser,
     SQLiteStore,
     parent_document_retriever,
+    retriever,
 )
 from rag_splitters.models import HashingEmbeddings
 from tests.support.front_ends import FrontEnd, Page, sentence
@@ -338,3 +340,9 @@ def test_hashed_words_are_weighed_as_no_model_in_every_form(model: Any) -> None:
             return [[(each.text, each.score) for each in results] for results in found]
 
     assert answers(embed_model=model) == answers()
+
+
+def test_help_describes_every_option_of_a_retriever() -> None:
+    text = "".join(map(pydoc.render_doc, (retriever.IndexOptions, retriever.LlamaIndexOptions)))
+    fields = {*retriever.IndexOptions.model_fields, *retriever.LlamaIndexOptions.model_fields}
+    assert not [name for name in fields if f"    {name}: " not in text]
