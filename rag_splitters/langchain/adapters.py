@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from langchain_core.documents import Document
@@ -20,7 +19,7 @@ from rag_splitters.langchain.documents import to_document, to_entry
 from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.errors import DamagedRowsError, damaged_values
+from rag_splitters.parent_child.errors import damaged_values
 from rag_splitters.parent_child.keywords.metadata_index import filter_keys
 from rag_splitters.parent_child.records import EXCLUDED_KEY, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
@@ -136,7 +135,7 @@ class _StoreDocstore(Docstore):
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         documents: list[Document | None] = []
-        damaged: list[str] = []
+        damaged: dict[str, Exception] = {}
         for batch in batched(keys, MAX_ROWS):
             try:
                 documents += await self.make(call_method(self._store, "mget", list(batch)))
@@ -144,22 +143,25 @@ class _StoreDocstore(Docstore):
                 for key in batch:
                     try:
                         documents.append(await self._read_again(key))
-                    except DamagedRowsError:
-                        damaged.append(key)
+                    except _UNREADABLE as error:
+                        damaged[key] = error
         if damaged:
-            raise damaged_values(self._name, damaged)
+            cause = next(iter(damaged.values()))
+            raise damaged_values(self._name, list(damaged)) from cause
         return [None if each is None else to_entry(each) for each in documents]
 
     async def _read_again(self, key: str) -> Document | None:
         """Read a row until it can be read: a store of files also shows what is half written."""
+        documents: list[Document | None] = []
         for wait in _WAITS:
             await calls.sleep(wait)
-            with suppress(*_UNREADABLE):
-                documents: list[Document | None] = await self.make(
-                    call_method(self._store, "mget", [key])
-                )
-                return documents[0]
-        raise damaged_values(self._name, [key])
+            try:
+                documents = await self.make(call_method(self._store, "mget", [key]))
+                break
+            except _UNREADABLE:
+                if wait == _WAITS[-1]:
+                    raise
+        return documents[0]
 
     async def write(self, rows: Rows, removed: Keys = (), expected: Expected = None) -> bool:
         for batch in batched(rows, MAX_ROWS):

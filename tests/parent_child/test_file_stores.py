@@ -79,8 +79,9 @@ def test_a_row_that_was_cut_short_is_named_and_repaired(
     with pytest.raises(
         DamagedRowsError,
         match=r"LocalFileStore: the values of .* are damaged.*verify\(repair=True\)",
-    ):
+    ) as caught:
         retriever.get([str(name)])
+    assert isinstance(caught.value.__cause__, ValueError), "it says what was wrong"
     assert len(retriever.verify(repair=True).damaged) == 1
     assert retriever.add_documents(DOCUMENTS) == ["lamp", "horn"]
     assert retriever.verify().is_sound
