@@ -19,7 +19,7 @@ _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
 _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?(?:[#.]|\w+=)[^{}]*\}|[¶\uf0c1]))+\Z")
 _TITLE = re.compile(  # in front matter, and in Org
-    r"""(?<![^\r\n])(?:#\+)?title[ \t]*[:=][ \t]*["']?([^\s"'>|][^\r\n]{0,500})""", re.IGNORECASE
+    r"""(?<![^\r\n])(#\+)?title[ \t]*[:=][ \t]*["']?([^\s"'>|][^\r\n]{0,500})""", re.IGNORECASE
 )
 
 
@@ -139,9 +139,10 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
 
 def _declared_title(text: str, text_format: TextFormat) -> str:
     """Return the title in the front matter of a text, or at the beginning of one in Org, or ""."""
-    end = _BEGINNING if text_format == "org" else front_matter_end(text)
-    match = _TITLE.search(text, 0, end)
-    return _heading_text(match[1].rstrip(" \t\"'")) if match else ""
+    is_org = text_format == "org"
+    lines = _TITLE.finditer(text, 0, _BEGINNING if is_org else front_matter_end(text))
+    titles = (words for mark, words in map(re.Match.groups, lines) if bool(mark) == is_org)
+    return _heading_text(next(titles, "").rstrip(" \t\"'"))
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Block]:

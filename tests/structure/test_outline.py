@@ -284,6 +284,7 @@ def test_title_stands_before_rewritten_chunks() -> None:
         ("---\nsubtitle: Rum\ntitle: >\n  Tea\n---\n\n# Milk\n", "a.md", "Milk"),
         ("# Milk\n\ntitle: Tea\n", "a.md", "Milk"),
         ("# Rum\n#+TITLE:   Tea\n* Milk\n", "a.org", "Tea"),
+        ("#+begin_src yaml\ntitle: Rum\n#+end_src\n#+TITLE: Tea\n* Milk\n", "a.org", "Tea"),
     ],
 )
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
