@@ -123,13 +123,6 @@ def test_numbers_tell_the_level_in_one_font(tmp_path: Path) -> None:
     assert outline_of(source) == [(1, "2 Tools"), (2, "2.1 Files"), (1, "3 Oil")]
 
 
-def test_numbered_headings_stand_below_a_title_page(tmp_path: Path) -> None:
-    body = [(size, text) for size, text, *_ in BODY]
-    rows: list[Row] = [(20, "Clocks"), *body, (11, "1 Tools"), *body, (11, "2 Oil"), *body]
-    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
-    assert outline_of(source) == [(1, "Clocks"), (2, "1 Tools"), (2, "2 Oil")]
-
-
 @pytest.mark.parametrize(
     "row",
     [
