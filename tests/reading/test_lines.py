@@ -70,14 +70,6 @@ def test_both_loaders_give_lines(code: Path) -> None:
         ]
 
 
-def test_a_part_that_is_cut_again_counts_from_its_own_line(code: Path) -> None:
-    large = RecursiveTextSplitter(chunk_size=70).split_documents(FileLoader(code).load())
-    small = RecursiveTextSplitter(chunk_size=20).split_documents(large)
-    for document in small:
-        start = document.metadata["start_index"]
-        check_lines(CODE, start, start + len(document.page_content), document.metadata)
-
-
 def test_matches_say_on_which_lines_they_stand(code: Path) -> None:
     with parent_document_retriever(
         parent_splitter=RecursiveTextSplitter(chunk_size=60),

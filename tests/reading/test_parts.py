@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from rag_splitters import AutoChunker
 from rag_splitters.cli import app
 from rag_splitters.errors import InputError
-from rag_splitters.langchain import FileLoader, parent_document_retriever
+from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.reading import parts
 from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
@@ -85,13 +85,6 @@ def test_every_part_of_a_table_has_its_header() -> None:
         for chunk in AutoChunker(chunk_size=100).chunk(source.text, metadata=source.metadata):
             assert chunk.text.startswith('id,"what\nit is"\n')
             assert chunk.metadata["strategy"] == "table"
-
-
-def test_loader_yields_parts_one_by_one() -> None:
-    Path("app.log").write_text(entries(0, 90))
-    documents = FileLoader("app.log").lazy_load()
-    assert next(documents).id.startswith("app.log#L1-L")
-    assert len(list(documents)) > 2
 
 
 @pytest.mark.parametrize(

@@ -85,28 +85,103 @@ def test_grid_has_two_columns_and_two_rows(columns: int, rows: int, is_grid: boo
     assert [len(grid.columns) for grid in find_grids([*upright, *level])] == [3] * is_grid
 
 
-def test_lines_of_a_cell_stay_in_it() -> None:
-    cells = [
-        ["Bay", "Contents | owner", "Share"],
-        ["B-01", "Blue pots with a long spout, and green ones that were sent back in May", "7"],
-        ["B-02", "White pots, which nobody has asked for in the last two years", "14"],
+HYPHENS = getSampleStyleSheet()["BodyText"]
+HYPHENS.embeddedHyphenation = 1
+SPANNED = TableStyle([*GRID.getCommands(), ("SPAN", (0, 0), (-1, 0))])
+NARROW = TableStyle(
+    [
+        *GRID.getCommands(),
+        *((f"{side}PADDING", (0, 0), (-1, -1), 1) for side in ("LEFT", "RIGHT")),
     ]
-    rows = [[paragraph(cell) for cell in row] for row in cells]
-    text = text_of(pdf(Table(rows, style=GRID, colWidths=[60, 150, 90])))
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
-    assert "\n".join([lines[0], "| --- | --- | --- |", *lines[1:]]) in text
+)
+TOP = TableStyle([*GRID.getCommands(), ("VALIGN", (0, 0), (-1, -1), "TOP")])
 
 
-def test_word_that_is_divided_in_a_cell_is_joined() -> None:
-    style = getSampleStyleSheet()["BodyText"]
-    style.embeddedHyphenation = 1
-    cells = [["Bay", "Contents"], ["B-01", "The water\u00admarks of the ware\u00adhouse"]]
-    rows = [[Paragraph(cell, style) for cell in row] for row in cells]
-    text = text_of(pdf(Table(rows, style=GRID, colWidths=[60, 80])))
-    assert "| B-01 | The watermarks of the warehouse |" in text
+@pytest.mark.parametrize(
+    ("rows", "style", "widths", "expected"),
+    [
+        (
+            [
+                ["Bay", "Contents | owner"],
+                ["B-01", paragraph("Blue pots with a long spout, and green ones that came in May")],
+            ],
+            GRID,
+            [60, 150],
+            "| Bay | Contents \\| owner |\n| --- | --- |\n"
+            "| B-01 | Blue pots with a long spout, and green ones that came in May |",
+        ),
+        (
+            [["Bay"], ["B-01", Paragraph("The water\u00admarks of the ware\u00adhouse", HYPHENS)]],
+            GRID,
+            [60, 80],
+            "| B-01 | The watermarks of the warehouse |",
+        ),
+        (
+            [["Bays that were counted on the third of May"], *ROWS],
+            SPANNED,
+            [60, 80, 80, 80],
+            "| Bays that were counted on the third of May | | | |\n| --- | --- | --- | --- |\n"
+            "| Bay | Articles | Change | Note |",
+        ),
+        (
+            [["Bay", "Articles"], ["B-01", "287"], ["B-02", "294"], ["B-03", "301"]],
+            NARROW,
+            [25, 60],
+            "| B-01 | 287 |\n| B-02 | 294 |",
+        ),
+        (
+            [["Name", "Phone"], ["Ada", "044 123\n45 67"], ["Ben", "044 765\n43 21"], ["Cy", "7"]],
+            GRID,
+            None,
+            "| Ada | 044 123 45 67 |\n| Ben | 044 765 43 21 |",
+        ),
+        (
+            [
+                ["Payee", "Purpose", "Amount"],
+                [
+                    "Lamp Works\nBlue Pots\n\nAda Lee",
+                    "lamps\ntravel\nto Bern and back\nwages",
+                    "37.50\n210.00\n\n61.50",
+                ],
+                ["Total\nof which paid", "in May\n", "99.00"],
+                ["Tea Hall", "tea", "4.00"],
+            ],
+            GRID,
+            None,
+            "| Lamp Works | lamps | 37.50 |\n"
+            "| Blue Pots | travel to Bern and back | 210.00 |\n"
+            "| Ada Lee | wages | 61.50 |\n"
+            "| Total of which paid | in May | 99.00 |\n",
+        ),
+        (
+            [
+                ["Insured", "", "Vehicle"],
+                [
+                    "Name\nClaim\nPhone",
+                    "Ada Lee\nSF-1008\n-",
+                    "Make Jeep\nColour White\nYear 2022\nTrim Plain",
+                ],
+                ["Order", "RO-2022", "none"],
+                ["Pots", "- blue pots\n- white pots\n- green pots", "- lamps\n- oil\n- wicks"],
+            ],
+            TOP,
+            [90, 110, 130],
+            "| Name | Ada Lee | Make Jeep |\n"
+            "| Claim | SF-1008 | Colour White |\n"
+            "| Phone | - | Year 2022 |\n"
+            "| | | Trim Plain |\n"
+            "| Order | RO-2022 | none |\n"
+            "| Pots | - blue pots - white pots - green pots | - lamps - oil - wicks |\n",
+        ),
+    ],
+    ids="lines hyphens spanned near phones numbers form".split(),
+)
+def test_cells_of_a_grid(rows: Any, style: TableStyle, widths: Any, expected: str) -> None:
+    rows = [[*row, *[""] * (max(map(len, rows)) - len(row))] for row in rows]
+    assert expected in text_of(pdf(Table(rows, style=style, colWidths=widths)))
 
 
-def test_cell_of_a_table_without_lines_goes_on_in_the_next_line() -> None:
+def test_rows_without_lines() -> None:
     rows = [
         ("Bay", "Contents", "Articles"),
         ("B-01", "blue pots with a", "287"),
@@ -116,9 +191,6 @@ def test_cell_of_a_table_without_lines_goes_on_in_the_next_line() -> None:
     ]
     text = text_of(page(*rows, places=(60, 140, 300)))
     assert "| B-01 | blue pots with a long spout | 287 |\n| B-02 | green pots | 294 |" in text
-
-
-def test_table_without_lines_has_three_rows() -> None:
     assert "| B-02 | 294 | -17 | counted |" in text_of(page(*ROWS[:3], places=(60, 140, 220, 300)))
 
 
@@ -242,51 +314,6 @@ def test_rotated_page_is_read_as_it_is_shown(quarters: int) -> None:
     assert text_of(rotated(quarters, *ROWS)) == expected
 
 
-def test_numbers_below_each_other_in_a_cell_are_rows() -> None:
-    rows = [
-        ["Payee", "Purpose", "Amount"],
-        ["Lamp Works\nBlue Pots\n\nAda Lee", "lamps\ntravel\nto Bern and back\nwages", "37.50"],
-        ["Total\nof which paid", "in May\n", "99.00"],
-        ["Tea Hall", "tea", "4.00"],
-    ]
-    rows[1][2] += "\n210.00\n\n61.50"
-    text = text_of(pdf(Table(rows, style=GRID)))
-    assert (
-        "| Lamp Works | lamps | 37.50 |\n"
-        "| Blue Pots | travel to Bern and back | 210.00 |\n"
-        "| Ada Lee | wages | 61.50 |\n"
-        "| Total of which paid | in May | 99.00 |\n"
-    ) in text
-
-
-def test_number_that_goes_on_in_the_next_line_is_no_row() -> None:
-    rows = [["Name", "Phone"], ["Ada", "044 123\n45 67"], ["Ben", "044 765\n43 21"], ["Cy", "7"]]
-    assert "| Ada | 044 123 45 67 |\n| Ben | 044 765 43 21 |" in text_of(
-        pdf(Table(rows, style=GRID))
-    )
-
-
-def test_cell_that_spans_columns_is_one_cell() -> None:
-    rows = [["Bays that were counted on the third of May", "", "", ""], *ROWS]
-    style = TableStyle([*GRID.getCommands(), ("SPAN", (0, 0), (-1, 0))])
-    lines = MARKDOWN.splitlines()
-    lines[:2] = ["| Bays that were counted on the third of May | | | |", lines[1], lines[0]]
-    assert "\n".join(lines) in text_of(pdf(Table(rows, style=style, colWidths=[60, 80, 80, 80])))
-
-
-def test_line_between_words_that_are_near_divides_cells() -> None:
-    rows = [["Bay", "Articles"], ["B-01", "287"], ["B-02", "294"], ["B-03", "301"]]
-    style = TableStyle(
-        [
-            *GRID.getCommands(),
-            ("LEFTPADDING", (0, 0), (-1, -1), 1),
-            ("RIGHTPADDING", (0, 0), (-1, -1), 1),
-        ]
-    )
-    text = text_of(pdf(Table(rows, style=style, colWidths=[25, 60])))
-    assert "| B-01 | 287 |\n| B-02 | 294 |" in text
-
-
 @pytest.mark.parametrize(("count", "is_table"), [(1, True), (4, False)])
 def test_boxes_of_prose_are_no_table(count: int, is_table: bool) -> None:
     one, other = BODY * count, BODY.upper() * count
@@ -295,26 +322,3 @@ def test_boxes_of_prose_are_no_table(count: int, is_table: bool) -> None:
     assert (f"| {one.strip()} | {other.strip()} |" in text) == is_table
     assert one.strip() in " ".join(text.split())
     assert other.strip() in " ".join(text.split())
-
-
-def test_labels_and_values_of_a_form_are_rows() -> None:
-    rows = [
-        ["Insured", "", "Vehicle"],
-        [
-            "Name\nClaim\nPhone",
-            "Ada Lee\nSF-1008\n-",
-            "Make Jeep\nColour White\nYear 2022\nTrim Plain",
-        ],
-        ["Order", "RO-2022", "none"],
-        ["Pots", "- blue pots\n- white pots\n- green pots", "- lamps\n- oil\n- wicks"],
-    ]
-    style = TableStyle([*GRID.getCommands(), ("VALIGN", (0, 0), (-1, -1), "TOP")])
-    text = text_of(pdf(Table(rows, style=style, colWidths=[90, 110, 130])))
-    assert (
-        "| Name | Ada Lee | Make Jeep |\n"
-        "| Claim | SF-1008 | Colour White |\n"
-        "| Phone | - | Year 2022 |\n"
-        "| | | Trim Plain |\n"
-        "| Order | RO-2022 | none |\n"
-        "| Pots | - blue pots - white pots - green pots | - lamps - oil - wicks |\n"
-    ) in text
