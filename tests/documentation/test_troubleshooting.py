@@ -23,7 +23,6 @@ from pydantic import SecretStr
 import rag_splitters
 from rag_splitters import AgenticChunker, RecursiveChunker, SemanticChunker
 from rag_splitters.langchain import (
-    ContentAwareTextSplitter,
     PostgresStore,
     RecursiveTextSplitter,
     parent_document_retriever,
@@ -159,9 +158,6 @@ def count_with_an_empty_cache() -> None:
 
 LONG = {"summary": "words " * 40}
 RAISED: dict[str, Callable[[], object]] = {
-    "leave max_chunk_size out: pass chunk_size": lambda: ContentAwareTextSplitter(
-        max_chunk_size=3  # type: ignore[call-arg]
-    ),
     "separator '(' is not a valid regular expression": partial(
         RecursiveChunker, separators=["("], is_regex=True
     ),
@@ -177,9 +173,6 @@ RAISED: dict[str, Callable[[], object]] = {
     "the file of the encoding 'gpt2' is not on this machine, and it is not downloaded": (
         count_with_an_empty_cache
     ),
-    "is outside of scope={'team': 'x'}, so the next sync would not find it": lambda: with_retriever(
-        lambda each: each.sync(DOCUMENTS, scope={"team": "x"})
-    ),
     "answered with a vector of 2 numbers": lambda: split_with(with_two_numbers),
     "answered with zeros for text 0": lambda: split_with(with_zeros),
     "cannot be pickled safely, because": pickle_model_with_headers,
@@ -194,14 +187,10 @@ RAISED: dict[str, Callable[[], object]] = {
     "of the documents cannot be stored and were left out; all the others were added": (
         add_unstorable
     ),
-    'delete() needs ids=[...] or source="..."': lambda: with_retriever(lambda each: each.delete()),
     "none of the 2 children that match names its parent under id_key='doc_id'": (
         lambda: with_retriever(
             lambda each: each.model_copy(update={"id_key": "doc_id"}).invoke("tea")
         )
-    ),
-    "the reranker must return a score for each of 2 texts, and returned 1": (
-        lambda: with_retriever(lambda each: each.invoke("tea"), reranker=lambda q, texts: [1.0])
     ),
     "an asynchronous operation on this index is under way in this thread": add_while_adding,
     "cannot be pickled: it holds open stores": lambda: with_retriever(pickle.dumps),
