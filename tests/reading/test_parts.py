@@ -102,16 +102,6 @@ def run(*args: str) -> str:
     return result.stdout
 
 
-def test_split_cuts_a_huge_file_in_parts() -> None:
-    Path("app.log").write_text(entries(0, 90))
-    rows = [
-        json.loads(line)
-        for line in run("split", "app.log", "--json", "--chunk-size", "200").splitlines()
-    ]
-    assert len({row["source"] for row in rows}) > 3
-    assert rows[-1]["metadata"]["line_end"] == 180
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--sync",)])
 def test_index_writes_only_the_last_part_when_a_log_grows(flags: tuple[str, ...]) -> None:
