@@ -21,8 +21,10 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import FileReader
 from rag_splitters.parent_child.options import Retrieve
+from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_sources, read_text
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
+from tests.reading.test_lines import check_lines
 from tests.support.cases import CASES
 from tests.support.logs import own_messages
 from tests.support.pdfs import make_pdf
@@ -63,7 +65,7 @@ def test_loaders_read_folders_and_say_what_they_passed_over(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
+def test_every_strategy_knows_the_pages_and_lines(name: str, pdf: Path) -> None:
     """In the core and in both frameworks, with no option set."""
     core = CASES[name][1 if name == "hierarchical" else 0]
     parameters = {each: getattr(core, each) for each in core.model_fields_set}
@@ -71,7 +73,11 @@ def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
     splitter = getattr(langchain, f"{kind}TextSplitter")(**parameters)
     parser = getattr(llama_index, f"{kind}NodeParser")(**parameters, count_metadata=False)
     source = next(read_sources(pdf))
-    found = [(c.start, c.metadata) for c in core.chunk(source.text, metadata=source.metadata)]
+    metadata = {**source.metadata, **line_range(source.text)}
+    own = core.chunk(source.text, metadata=metadata)
+    for chunk in own:
+        check_lines(source.text, chunk.start, chunk.end, dict(chunk.metadata))
+    found = [(chunk.start, chunk.metadata) for chunk in own]
     chunks = splitter.split_documents(FileLoader(pdf).load())
     found += [(chunk.metadata["start_index"], chunk.metadata) for chunk in chunks]
     reader = SimpleDirectoryReader(str(pdf.parent), file_extractor={".pdf": FileReader()})
