@@ -32,6 +32,7 @@ _FILLED = 0.9  # of the width of a cell: a line that is as long was broken for w
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
 _BARS = re.compile(r"[^|]+|\|")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
+_SECTION = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3})*\.?\Z")  # not a year
 
 
 class Word(NamedTuple):
@@ -431,7 +432,7 @@ def _may_be_table(columns: Sequence[Sequence[str]]) -> bool:
     if 2 * sum(map(bool, map(_ITEM.match, columns[0]))) > len(columns[0]):
         return False
     is_short = len(columns) == 2
-    if _count_pages(columns[-1]) and (is_short or all(map(NUMBER.match, columns[0]))):
+    if _count_pages(columns[-1]) and (is_short or all(map(_SECTION.match, columns[0]))):
         return False
     return not is_short or 2 * sum(map(bool, map(NUMBER.match, columns[1]))) > len(columns[1])
 

@@ -192,6 +192,8 @@ def test_rows_without_lines() -> None:
     text = text_of(page(*rows, places=(60, 140, 300)))
     assert "| B-01 | blue pots with a long spout | 287 |\n| B-02 | green pots | 294 |" in text
     assert "| B-02 | 294 | -17 | counted |" in text_of(page(*ROWS[:3], places=(60, 140, 220, 300)))
+    years = [(str(2019 + n), "lamps", str(100 + 20 * n)) for n in range(3)]
+    assert "| 2021 | lamps | 140 |" in text_of(page(*years, places=(60, 140, 300)))
 
 
 ITEMS = ["Blue teapot", "White cup", "Sugar bowl", "Shipping"]
