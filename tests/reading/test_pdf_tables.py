@@ -225,7 +225,7 @@ COLUMNS = [
         page(*COLUMNS, places=(60, 320)),
         page(*((*row, "and so on, as the year before") for row in COLUMNS), places=(40, 290, 520)),
         page(*((f"{n}.", "The pots", "are counted") for n in range(1, 6)), places=(60, 90, 250)),
-        page(*((f"{n} On pots", str(3 * n)) for n in range(1, 6)), places=(60, 400)),
+        page(*((f"{n} On pots", str(3 + n // 2)) for n in range(1, 6)), places=(60, 400)),
         page(*((f"{n}.1", f"Pots {'. ' * 30}", str(n)) for n in range(1, 6)), places=(60, 90, 400)),
         page(
             *((f"{n}.1", text, str(7 * n)) for n, text in enumerate(ITEMS, 1)), places=(60, 90, 400)
