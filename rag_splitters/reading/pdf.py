@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
+from rag_splitters.reading.charts import with_scales
 from rag_splitters.reading.fonts import FontHeading, Line, find_headings, slide_titles
 from rag_splitters.reading.pdf_pages import read_page
 from rag_splitters.reading.pdf_tables import with_tables
@@ -45,8 +46,9 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
 
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
     are divided at the end of a line are joined. A warning in the log names pages that hold images
-    and no text. Tables become Markdown (`with_tables`). Headings are recognised by their fonts, or
-    are the titles of slides; see `find_headings` and `slide_titles`.
+    and no text. Tables become Markdown (`with_tables`), and the scale of a chart becomes one line
+    (`with_scales`). Headings are recognised by their fonts, or are the titles of slides; see
+    `find_headings` and `slide_titles`.
 
     Raises: ImportError if pypdfium2 is not installed; ValueError if the PDF is damaged, protected
     by a password, or holds no text.
@@ -72,9 +74,11 @@ def read_layout(data: bytes, name: str) -> Layout:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
     ranges = inner_lines([[line.text for line in page] for page in pages])
     pages = [
-        with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
-        if geometry
-        else lines[first:last]
+        with_scales(
+            with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
+            if geometry
+            else lines[first:last]
+        )
         for (lines, geometry), (first, last) in zip(read, ranges, strict=True)
     ]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
