@@ -216,11 +216,20 @@ class RateLimitError(Exception):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_embedder_tries_again_after_a_transient_error(is_async: bool) -> None:
-    model = Flaky(2, RateLimitError("slow down"))
+@pytest.mark.parametrize(
+    ("error", "failures"),
+    [
+        (RateLimitError("slow down"), 2),
+        (RuntimeError("Already borrowed"), 1),  # a tokenizer that two threads use
+    ],
+)
+def test_embedder_tries_again_after_a_transient_error(
+    error: Exception, failures: int, is_async: bool
+) -> None:
+    model = Flaky(failures, error)
     embedder = Embedder(model)
     found = asyncio.run(embedder.aembed(["a"])) if is_async else embedder.embed(["a"])
-    assert (len(found), model.calls) == (1, 3)
+    assert (len(found), model.calls) == (1, failures + 1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -70,23 +69,3 @@ def test_a_function_gets_one_call_at_a_time(front: FrontEnd) -> None:
     front.build(PAGES[:12], embeddings=Embedder(embed, max_texts=100))
     assert len(calls) > 4
     assert set(calls) == {1}
-
-
-@every_front_end
-def test_the_model_says_how_many(front: FrontEnd) -> None:
-    model = Meeting(together=1)
-    front.build(PAGES[:12], embeddings=Embedder(model, max_concurrency=1))
-    assert model.requests == 2
-    assert model.most == 1
-
-
-def test_a_tokenizer_that_two_threads_use_is_asked_again() -> None:
-    calls: list[Any] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        calls.append(texts)
-        if len(calls) == 1:
-            raise RuntimeError("Already borrowed")
-        return [[1.0] for _ in texts]
-
-    assert Embedder(embed).embed(["a"]).shape == (1, 1)

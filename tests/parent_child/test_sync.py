@@ -57,6 +57,7 @@ def test_sync_makes_the_index_that_a_new_one_would_be(front: FrontEnd, tmp_path:
 def test_sync_leaves_what_is_outside_of_its_scope(front: FrontEnd) -> None:
     retriever = front.build(PAGES)
     scope = {"site": "a"}
+    assert front.do(retriever, "list_ids", scope=scope) == ["p0", "p2", "p4"]
     done = front.do(retriever, "sync", front.documents([PAGES[0]]), scope=scope)
     assert sorted(done.deleted) == ["p2", "p4"]
     left = {r.metadata["n"] for r in front.find(front.varied(retriever, k=50), "amber")}
