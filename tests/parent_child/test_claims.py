@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +29,7 @@ from rag_splitters.parent_child import (
 )
 from rag_splitters.parent_child.records import record_key
 from tests.support.front_ends import FrontEnd, every_front_end
-from tests.support.processes import ROOT
+from tests.support.processes import running
 
 OTHER = """
 import sys, time
@@ -57,13 +55,8 @@ parent_document_retriever(
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that is adding a document."""
-    command = [sys.executable, "-c", OTHER, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "writing\n"
+    with running(OTHER, str(tmp_path), says="writing") as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.slow

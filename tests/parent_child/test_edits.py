@@ -25,6 +25,7 @@ from rag_splitters.parent_child.records import cut_parts, join_parts
 from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.parent_child.test_sync import rows_store, state
+from tests.support.counting import record_arguments
 from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.stores import check_children, on_server
@@ -161,21 +162,9 @@ def test_edited_again_and_again_it_is_what_a_new_index_would_be(
 def test_what_did_not_change_is_not_written(
     front: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: dict[str, list[Any]] = {"upsert": [], "update": [], "delete": [], "write": []}
+    chroma = record_arguments(monkeypatch, Collection, "upsert", "update", "delete")
+    writes = record_arguments(monkeypatch, KeyValueStore, "write")["write"]
     updated: list[int] = []
-
-    def record(owner: type, name: str) -> None:
-        method = getattr(owner, name)
-
-        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
-            calls[name] += [key for key, _ in rows[0]] if rows else arguments["ids"]
-            return method(self, *rows, **arguments)
-
-        monkeypatch.setattr(owner, name, recording)
-
-    for name in ("upsert", "update", "delete"):
-        record(Collection, name)
-    record(KeyValueStore, "write")
     model = CountingEmbeddings()
     with closing(build(front, model, path=tmp_path)) as retriever:
         update = retriever.shared.keywords.update
@@ -187,12 +176,13 @@ def test_what_did_not_change_is_not_written(
         monkeypatch.setattr(retriever.shared.keywords, "update", update_keywords)
 
         def add(text: str, metadata: dict[str, Any]) -> dict[str, int]:
-            for each in calls.values():
+            for each in (*chroma.values(), writes, updated):
                 each.clear()
-            updated.clear()
             front.do(retriever, "add_documents", front.documents([("d", text, metadata)]))
-            parents = [key for key in calls["write"] if not key.startswith(("source/", "state/"))]
-            return {**{name: len(each) for name, each in calls.items()}, "write": len(parents)}
+            keys = [key for rows in writes for key, _ in rows]
+            parents = [key for key in keys if not key.startswith(("source/", "state/"))]
+            counts = {name: sum(len(c["ids"]) for c in calls) for name, calls in chroma.items()}
+            return counts | {"write": len(parents)}
 
         whole = add(TEXT, {"page": 1, "deep": {"a": 1}})
         assert whole["write"] > 20

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
@@ -614,7 +613,8 @@ def test_a_reranker_scores_children_before_results_are_made(front: FrontEnd, ret
 
 @every_front_end
 def test_a_reranker_that_rewrites_texts_is_refused(front: FrontEnd) -> None:
-    reranker = Shouting() if front.framework == "langchain" else ShoutingNodes()
+    kind = Shortest if front.framework == "langchain" else ShortestNodes
+    reranker = kind(rewrites=True)
     with pytest.raises(ValueError, match="returned a text that it was not given, 'THE"):
         front.find(front.varied(filled(front), reranker=reranker), QUESTION)
 
@@ -635,37 +635,31 @@ def test_a_reranker_that_cannot_be_used_is_named(front: FrontEnd) -> None:
 class Shortest(BaseDocumentCompressor):
     """Keeps the two shortest, with scores of NumPy's, as cross-encoders return them."""
 
+    rewrites: bool = False
+
     def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
         assert query == QUESTION
         kept = sorted(documents, key=lambda document: len(document.page_content))[:2]
         for document, score in zip(kept, np.float32([0.5, 0.25]), strict=True):
             document.metadata["relevance_score"] = score
+            if self.rewrites:
+                document.page_content = document.page_content.upper()
         return kept
 
 
 class ShortestNodes(BaseNodePostprocessor):
     """The same for LlamaIndex."""
 
+    rewrites: bool = False
+
     def _postprocess_nodes(self, nodes: Any, query_bundle: Any = None) -> Any:
         assert query_bundle.query_str == QUESTION
         kept = sorted(nodes, key=lambda node: len(node.node.text))[:2]
         for node, score in zip(kept, np.float32([0.5, 0.25]), strict=True):
             node.score = score
+            if self.rewrites:
+                node.node.text = node.node.text.upper()
         return kept
-
-
-class Shouting(BaseDocumentCompressor):
-    """Rewrites the first text."""
-
-    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
-        return [Document(page_content=documents[0].page_content.upper())]
-
-
-class ShoutingNodes(BaseNodePostprocessor):
-    """The same for LlamaIndex."""
-
-    def _postprocess_nodes(self, nodes: Any, query_bundle: Any = None) -> Any:
-        return [NodeWithScore(node=TextNode(text=nodes[0].text.upper()))]
 
 
 @every_front_end
