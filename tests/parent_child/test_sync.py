@@ -294,19 +294,3 @@ def test_a_folder_goes_from_one_front_end_to_the_other(tmp_path: Path) -> None:
         documents = front.do(retriever, "get", ["p1", results[0].id])
         assert len(documents) == 2
         retriever.close()
-    for front in fronts[:2]:
-        retriever = front.build(**options)
-        name = "p0" if front.framework == "langchain" else "p1"
-        assert front.delete(retriever, [name]) == [name]
-        front.do(
-            retriever,
-            "add_documents",
-            front.documents([(f"from {name}", "Zebras by amber fjord.", {})]),
-        )
-        retriever.close()
-    for front in fronts[:2]:
-        retriever = front.build(**options)
-        assert front.do(retriever, "verify").is_sound
-        assert front.do(retriever, "verify").documents == 6
-        assert front.find(retriever, "zebras")[0].text == "Zebras by amber fjord."
-        retriever.close()
