@@ -232,31 +232,30 @@ class ProcessLock:
         async def describe_holder() -> str:
             return "another operation of this process"
 
-        async def acquire_in_loop() -> bool | None:
-            return self._try()  # a task may wait for another one of its own thread
-
-        await _wait(lambda: Call(self._acquire, acquire_in_loop), describe_holder, timeout)
+        await _wait(lambda: Call(self._acquire, self._acquire_in_loop), describe_holder, timeout)
         try:
             yield
         finally:
             self._holder = None
             self._lock.release()
 
-    def _try(self) -> bool | None:
-        """Acquire the lock if it is free."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        self._holder = threading.get_ident()
-        return True
-
     def _acquire(self) -> bool | None:
-        is_acquired = self._try()
-        if not is_acquired and self._holder == threading.get_ident():
+        if self._lock.acquire(blocking=False):
+            self._holder = threading.get_ident()
+            return True
+        if self._holder == threading.get_ident():
             raise OperationError(
                 "an asynchronous operation on this index is under way in this thread: await "
                 "it before a synchronous one, or await both"
             )
-        return is_acquired
+        return None
+
+    async def _acquire_in_loop(self) -> bool | None:
+        """Acquire the lock for a task, which may wait for another one of its own thread."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        self._holder = threading.get_ident()
+        return True
 
 
 async def _wait(

@@ -63,7 +63,7 @@ class Stores:
     async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
         """Return the record of each document, or None."""
         rows = await self.docstore.read([record_key(identity) for identity in identities])
-        return [Record.from_row(*pair) for pair in zip(rows, identities, strict=True)]
+        return list(map(Record.from_row, rows))
 
     async def read_documents(self, records: Sequence[Record]) -> list[Entry | None]:
         """Return the document of each record; None if a part of its text is lost."""
