@@ -163,8 +163,12 @@ async def ensure_identity(
 
 async def write_identity(stores: Stores, identity: Identity) -> None:
     """Write what an index is from now on."""
-    stores.writer.identity = identity
-    await stores.in_turn(lambda held: held.docstore.write([identity.to_row()]))
+    stores.writer.identity = identity  # it also names the lock
+    try:
+        await stores.in_turn(lambda held: held.docstore.write([identity.to_row()]))
+    except BaseException:
+        stores.writer.identity = None
+        raise
 
 
 async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bool) -> Identity:
