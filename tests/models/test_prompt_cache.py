@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
 from langchain_openai import ChatOpenAI
 from llama_index.core.llms import ChatMessage, ChatResponse
 from pydantic import BaseModel, Field
@@ -145,6 +146,19 @@ def test_langchain_anthropic_is_told_what_to_cache(wrap: Any) -> None:
     llm.contents.clear()
     ContextualChunker(llm=llm).chunk("One chunk alone.")
     assert all(isinstance(each, str) for each in llm.contents)  # writing to the cache costs more
+
+
+def test_only_windows_that_miss_several_contexts_are_marked() -> None:
+    text, llm = document(5_000), ScriptedAnthropic(script=longest)
+    chunker = ContextualChunker(llm=llm, cache=InMemoryStore(), cache_by="chunk")
+    *_, one, other = (text[span.start : span.end] for span in chunker.spans(text))
+    one_edit = text.replace(other, other.upper())
+    two_edits = text.replace(other, other.lower()).replace(one, one.upper())
+    for edited, count in ((one_edit, 1), (two_edits, 2)):
+        llm.contents.clear()
+        chunker.spans(edited)
+        assert len(llm.contents) == count
+        assert all(isinstance(each, list) is (count > 1) for each in llm.contents)
 
 
 def test_llama_index_anthropic_is_told_what_to_cache() -> None:
