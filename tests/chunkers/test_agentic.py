@@ -216,16 +216,6 @@ def test_long_text_takes_calls_and_characters_in_proportion() -> None:
     assert sum(map(len, llm.prompts)) < 2 * len(text)
 
 
-def test_equal_windows_are_asked_once() -> None:
-    llm = Function(every_third)
-    chunker = AgenticChunker(llm=llm)
-    text = "The same passage again. " * 1000
-    spans = chunker.spans(text)
-    assert len(llm.prompts) == 1
-    assert split_texts(chunker, [text, text]) == [spans, spans]
-    assert len(llm.prompts) == 2
-
-
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
     answers = iter(["I had rather not.", '{"starts": [1, 9]}', '{"starts": [1, 3]}'])
     spans, bodies = asked_of_openai(AgenticChunker, lambda prompt: next(answers), TEXT)

@@ -218,11 +218,6 @@ def test_no_chunk_runs_over_a_heading_of_its_level() -> None:
     assert texts(merged, text) == ["# A\n\na\n\n## B\n\nb", "## C\n\nc\n\n# D\n\nd"]
 
 
-def test_white_space_is_not_touched() -> None:
-    text = "# A\r\n\r\n    code\r\n\r\n\tmore  \r\ntext  \r\nwith\u00a0break"
-    assert texts(ContentAwareChunker(), text) == [text]
-
-
 @pytest.mark.parametrize("chunker", [ContentAwareChunker, HierarchicalChunker])
 @pytest.mark.parametrize(
     ("text", "size", "chunks"),

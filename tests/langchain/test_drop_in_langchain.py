@@ -356,6 +356,7 @@ def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) ->
         (SeparatorTextSplitter, {"separator": "x", "separators": ["y"]}, "separators or separator"),
         (SentenceTextSplitter, {"pipeline": "en"}, 'pass segmenter="spacy:<pipeline>"'),
         (SentenceTextSplitter, {"keep_separator": "end"}, "this strategy has no separators"),
+        (ours.TokenTextSplitter, {"keep_separator": False}, "this strategy has no separators"),
         (SentenceTextSplitter, {"separator": " "}, "keeps what is between its sentences"),
         (SentenceTextSplitter, {"language": "german"}, "segmenter=PunktTokenizer(language)"),
         (SentenceTextSplitter, {"max_length": 100}, "texts of any length"),

@@ -29,7 +29,6 @@ from rag_splitters.langchain import (
     SeparatorTextSplitter,
     SlidingWindowTextSplitter,
     TitledTextSplitter,
-    TokenTextSplitter,
 )
 from rag_splitters.models import HashingEmbeddings
 from tests.support.processes import run_python
@@ -318,14 +317,6 @@ def test_langchain_option_strip_whitespace_is_accepted_where_true(splitter: Any)
     if "strip_whitespace" not in parameters and splitter._strip_whitespace:
         with pytest.raises(ValueError, match=r"leave strip_whitespace out: .*got False"):
             type(splitter)(**parameters, strip_whitespace=False)
-
-
-@pytest.mark.parametrize("kind", [SentenceTextSplitter, TokenTextSplitter])
-def test_langchain_option_keep_separator_is_refused_without_separators(kind: Any) -> None:
-    for side in (False, "start", "end"):
-        with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
-            kind(keep_separator=side)
-    assert kind()._keep_separator is False
 
 
 # The stock parent-child retriever
