@@ -24,6 +24,7 @@ from llama_index.core.schema import (
 from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.errors import InputError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.parameters.checks import check_has
 from rag_splitters.span import Span
 from rag_splitters.structure.stored_outline import repeated_metadata
@@ -258,11 +259,15 @@ def _excluded(
 
 def _relation(node: BaseNode) -> RelatedNodeInfo:
     """Describe a node for its relatives, with a copy of its metadata."""
+    try:
+        digest = node.hash
+    except UnicodeEncodeError:  # lone surrogates
+        digest = stable_uuid(text_of(node), str(node.metadata))
     fields = {
         "node_id": node.node_id,
         "node_type": node.get_type(),
         "metadata": copier(repeated_metadata(node.metadata))(),
-        "hash": node.hash,
+        "hash": digest,
     }
     return _new_relation(fields)
 

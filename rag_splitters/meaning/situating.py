@@ -204,7 +204,7 @@ class Situations:
         """
         places = [self._first[key] for key in self.keys]
         counts = Counter(place.document_window for place in places if place.key not in cached)
-        cached: set[tuple[int, int, int]] = set()
+        opened: set[tuple[int, int, int]] = set()
         for start in range(0, len(places), AT_ONCE):
             first: list[tuple[str, Prompt]] = []
             others: list[tuple[str, Prompt]] = []
@@ -213,8 +213,8 @@ class Situations:
                 is_alone = counts[place.document_window] < 2 or place.key in cached
                 if is_alone or prompt.shared < _CACHED_FROM:
                     prompt = Prompt(prompt, 0)
-                opens = prompt.shared > 0 and place.document_window not in cached
-                cached.update([place.document_window] if opens else [])
+                opens = prompt.shared > 0 and place.document_window not in opened
+                opened.update([place.document_window] if opens else [])
                 (first if opens else others).append((place.key, prompt))
             for batch in filter(None, (first, others)):
                 if self._fatal is not None:

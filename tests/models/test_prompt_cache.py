@@ -16,6 +16,7 @@ from llama_index.core.llms import ChatMessage, ChatResponse
 from pydantic import BaseModel, Field
 
 from rag_splitters import ContextualChunker, RecursiveChunker
+from rag_splitters.meaning.situating import Situations
 from rag_splitters.models import chat_model
 from rag_splitters.models.prompts import Prompt
 from tests.support.chat_doubles import Function, LangChainDouble, LlamaIndexDouble, part
@@ -145,17 +146,28 @@ def test_langchain_anthropic_is_told_what_to_cache(wrap: Any) -> None:
     assert all(isinstance(each, str) for each in llm.contents)  # writing to the cache costs more
 
 
-def test_only_windows_that_miss_several_contexts_are_marked() -> None:
+def test_only_windows_that_miss_several_contexts_are_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     text, llm = document(5_000), ScriptedAnthropic(script=longest)
     chunker = ContextualChunker(llm=llm, cache=InMemoryStore(), cache_by="chunk")
     *_, one, other = (text[span.start : span.end] for span in chunker.spans(text))
     one_edit = text.replace(other, other.upper())
     two_edits = text.replace(other, other.lower()).replace(one, one.upper())
-    for edited, count in ((one_edit, 1), (two_edits, 2)):
+    requests: list[int] = []
+    take = Situations.take
+
+    def noting(*args: Any) -> None:
+        requests.append(len(llm.contents))
+        take(*args)
+
+    monkeypatch.setattr(Situations, "take", noting)
+    for edited, expected in ((one_edit, [1]), (two_edits, [1, 2])):
         llm.contents.clear()
+        requests.clear()
         chunker.spans(edited)
-        assert len(llm.contents) == count
-        assert all(isinstance(each, list) is (count > 1) for each in llm.contents)
+        assert requests == expected  # the first of several is answered before the others are sent
+        assert all(isinstance(each, list) is (len(expected) > 1) for each in llm.contents)
 
 
 def test_llama_index_anthropic_is_told_what_to_cache() -> None:
