@@ -95,22 +95,19 @@ def test_numbers_are_read_tolerantly(answer: str, numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answers", "problem"),
     [
-        *("I cannot help with that.", "1-4, 5-9", "1, -5", "1.5, 3", "1. 1\n2. 5\n3. 9"),
-        *("1) Tea 5) Rain", "1 (tea), 5, 9", "Sentence 1: tea. Sentence 5: rain."),
-        *("1, 5 or else 1, 9", "1, 5, 9. That makes 3 chunks."),
+        (["I cannot help with that.", "1-4, 5-9", "1, -5", "1.5, 3"], "it holds"),
+        (["1. 1\n2. 5\n3. 9", "1) Tea 5) Rain", "1 (tea), 5, 9"], "it holds"),
+        (["Sentence 1: tea. Sentence 5: rain.", "1, 5 or else 1, 9"], "it holds"),
+        (["1, 5, 9. That makes 3 chunks."], "it holds"),
+        (["1, 5, ", "1, 14, 2", "1;5;9;1"], "it ends in the middle"),
     ],
 )
-def test_numbers_that_are_not_clear_are_refused(answer: str) -> None:
-    with pytest.raises(ValueError, match="it holds"):
-        numbers_in(answer)
-
-
-@pytest.mark.parametrize("answer", ["1, 5, ", "1, 14, 2", "1;5;9;1"])
-def test_a_list_that_was_cut_off_is_refused(answer: str) -> None:
-    with pytest.raises(ValueError, match="it ends in the middle"):
-        numbers_in(answer)
+def test_numbers_that_are_not_clear_are_refused(answers: list[str], problem: str) -> None:
+    for answer in answers:
+        with pytest.raises(ValueError, match=problem):
+            numbers_in(answer)
 
 
 def test_answers_are_sorted_and_one_is_implied() -> None:
