@@ -24,8 +24,8 @@ from rag_splitters import (
     TitledChunker,
 )
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.langchain import RecursiveTextSplitter, SemanticTextSplitter
-from rag_splitters.llama_index import RecursiveNodeParser, SemanticNodeParser
+from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, SemanticTextSplitter
+from rag_splitters.llama_index import ChunkerNodeParser, RecursiveNodeParser, SemanticNodeParser
 from rag_splitters.models import HashingEmbeddings
 from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.embedding_doubles import embed as embed_texts
@@ -149,6 +149,14 @@ class Named(Chunker):
         return [[Span(0, len(s.text), {"keyword": s.metadata["name"]})] for s in sources]
 
 
+class NamedTextSplitter(Named, ChunkerTextSplitter):
+    """The same for LangChain."""
+
+
+class NamedNodeParser(Named, ChunkerNodeParser):
+    """The same for LlamaIndex."""
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
     "wrap",
@@ -165,6 +173,18 @@ def test_metadata_reaches_every_strategy(wrap: Any, is_async: bool) -> None:
     chunker, texts, metadatas = wrap(Named()), ["One.", "Two."], [{"name": "a"}, {"name": "b"}]
     results = split_either(chunker, texts, is_async, metadatas)
     assert [[span.metadata["keyword"] for span in spans] for spans in results] == [["a"], ["b"]]
+
+
+async def test_metadata_reaches_a_users_strategy_in_both_frameworks() -> None:
+    document = Document(page_content="One.", metadata={"name": "a"})
+    node = LlamaIndexDocument(text="One.", metadata={"name": "a"})
+    for chunk in (
+        NamedTextSplitter().split_documents([document])[0],
+        (await NamedTextSplitter().atransform_documents([document]))[0],
+        NamedNodeParser().get_nodes_from_documents([node])[0],
+        (await NamedNodeParser().aget_nodes_from_documents([node]))[0],
+    ):
+        assert chunk.metadata["keyword"] == "a"
 
 
 # The event loop's thread
