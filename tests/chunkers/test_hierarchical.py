@@ -15,7 +15,7 @@ from rag_splitters.span import Span
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.sizing import text_length
 from tests.chunkers.test_markup import LEVELS
-from tests.structure.test_blocks import MARKDOWN_PIECES, many, texts_of
+from tests.structure.test_blocks import HTML_PIECES, MARKDOWN_PIECES, many, texts_of
 from tests.support.checks import check_chunker
 
 TEXT = (
@@ -28,9 +28,20 @@ TREES = [*LEVELS, {}, {"chunk_size": 17, "chunk_overlap": 6}]
 
 
 @many
-@given(case=strategies.sampled_from(TREES), text=texts_of(MARKDOWN_PIECES) | hostile_texts())
-def test_levels_have_their_sizes_and_parents_are_divided(case: dict[str, Any], text: str) -> None:
-    chunker = HierarchicalChunker(format="markdown", emit="all", **case)
+@given(
+    case=strategies.sampled_from(TREES),
+    markdown=texts_of(MARKDOWN_PIECES) | hostile_texts(),
+    html=texts_of(HTML_PIECES),
+)
+def test_levels_have_their_sizes_and_parents_are_divided(
+    case: dict[str, Any], markdown: str, html: str
+) -> None:
+    check_levels(HierarchicalChunker(format="html", emit="all", **case), html)
+    check_levels(HierarchicalChunker(format="markdown", emit="all", **case), markdown)
+
+
+def check_levels(chunker: HierarchicalChunker, text: str) -> None:
+    """Sizes hold, parents contain their children, which hold all of their text but for HTML's."""
     spans = chunker.spans(text)
     parents = {span.parent for span in spans}
     for number, span in enumerate(spans):
@@ -42,9 +53,10 @@ def test_levels_have_their_sizes_and_parents_are_divided(case: dict[str, Any], t
             parent = spans[span.parent]
             assert (span.parent < number, parent.level < span.level) == (True, True)
             assert parent.start <= span.start < span.end <= parent.end
-    for number in parents - {None}:
-        position = spans[number].start
-        for part in [*(s for s in spans if s.parent == number), Span(spans[number].end, len(text))]:
+    for number in parents if chunker.format == "markdown" else ():
+        whole = Span(0, len(text)) if number is None else spans[number]
+        position = whole.start
+        for part in [*(s for s in spans if s.parent == number), Span(whole.end, len(text))]:
             assert not text[position : part.start].strip()
             position = max(position, part.end)
 
