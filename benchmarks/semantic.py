@@ -35,6 +35,7 @@ from rag_splitters import (
     SemanticChunker,
     TopicChunker,
 )
+from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sentences import sentence_spans
 
@@ -75,7 +76,21 @@ def _sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def cases(free: Free) -> dict[str, Callable[[str], object]]:
+def _cuts_of_texts(split: Callable[[str], Any]) -> Callable[[str], list[int]]:
+    """Return where the chunks of another library begin, except the first."""
+
+    def cuts(text: str) -> list[int]:
+        starts, end = [], 0
+        for chunk in split(text):
+            content = chunk if isinstance(chunk, str) else chunk.get_content().strip()
+            starts.append(text.index(content[:40], end))
+            end = starts[-1] + 1
+        return starts[1:]
+
+    return cuts
+
+
+def cases(free: Any) -> dict[str, Callable[[str], object]]:
     """Functions that split a text, by name: ours and the frameworks'."""
     splitters: dict[str, Callable[[str], object]] = {
         "rag_splitters SemanticChunker": SemanticChunker(embeddings=free).spans,
@@ -110,14 +125,14 @@ def boundaries() -> None:
     except Skipped as skipped:
         print(f"MiniLM is skipped: it {skipped}")
     for title, plain in models.items():
-        model = reference.Remembering(plain)
+        model = CachedEmbeddings(plain)
+        peers = {name: split for name, split in cases(model).items() if "rag_splitters" not in name}
         cuts: dict[str, reference.Cut] = {
             "no cuts": lambda text: [],
             "windows of 500 characters": reference.windows(500),
             "windows of 1,000 characters": reference.windows(1000),
             "RecursiveChunker": reference.cuts_of(RecursiveChunker()),
-            "LangChain SemanticChunker": reference.langchain(model),
-            "LlamaIndex SemanticSplitterNodeParser": reference.llama_index(model),
+            **{name: _cuts_of_texts(split) for name, split in peers.items()},
             **{
                 kind.__name__: reference.cuts_of(kind(embeddings=model))
                 for kind in (SemanticChunker, EmbeddingChunker, ClusterChunker)
@@ -128,9 +143,7 @@ def boundaries() -> None:
         table = Table(f"boundaries by {title}", *columns)
         for name, cut in cuts.items():
             errors = [
-                reference.error(cut, case, is_diff=is_diff)
-                for case in reference.CASES.values()
-                for is_diff in (False, True)
+                error for case in reference.CASES.values() for error in reference.errors(cut, case)
             ]
             table.add_row(name, *(f"{each:.2f}" for each in errors))
         Console(width=120).print(table)

@@ -143,7 +143,8 @@ def _check_order(spans: list[Span], context: _Context) -> None:
 
 def _check_tree(spans: list[Span], context: _Context) -> None:
     """Check that parents precede and contain their children, and that no span occurs twice."""
-    assert len({(span.start, span.end) for span in spans}) == len(spans), f"twice: {context}"
+    keys = {(span.start, span.end, span.content) for span in spans}
+    assert len(keys) == len(spans), f"twice: {context}"
     for number, span in enumerate(spans):
         if span.parent is not None:
             assert 0 <= span.parent < number, f"{span} comes before its parent: {context}"

@@ -119,7 +119,9 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
             model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
             by_window=self.cache_by == "window",
         )
-        for keys, prompts in situations.batches():
+        texts = [] if self.cache is None else await self.cache.read(situations.keys)
+        cached = {key for key, text in zip(situations.keys, texts, strict=False) if text}
+        for keys, prompts in situations.batches(cached):
             situations.take(keys, await self._ask(prompts, None, _read_context, keys))
         contexts = (situations.contexts[place.key] for place in situations.places)
         results = [

@@ -13,7 +13,7 @@ from rag_splitters.calls import arun, run, together
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds
-from rag_splitters.contract.own_methods import checked_plan, checked_spans
+from rag_splitters.contract.own_methods import checked_plan
 from rag_splitters.contract.own_texts import chunk_key
 from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
 from rag_splitters.errors import InputTypeError
@@ -310,14 +310,9 @@ def _pair_methods(kind: type[Chunker]) -> None:
     if is_new and "spans_after" not in vars(kind):
         kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
-        if is_new and not is_ours(kind):
-            checks = {"spans": checked_spans, "plan": checked_plan}
-            methods = {name: checks[name](method) for name, method in methods.items()}
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])
-        spans = methods.get("spans")
-        if is_new and is_ours(kind):
-            plan, spans = plan_with_line_feeds(plan), None
-        kind.plan, kind.spans = plan, spans or _spans_from_plan(plan)  # type: ignore[method-assign]
+        plan = plan_with_line_feeds(plan) if is_ours(kind) else checked_plan(plan, *methods)
+        kind.plan, kind.spans = plan, _spans_from_plan(plan)  # type: ignore[method-assign]
 
 
 def _plan_from_spans(spans: Any) -> Any:

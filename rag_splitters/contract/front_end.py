@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator
 from inspect import getattr_static
 from typing import Annotated, Any, ClassVar
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.contract.chunker import Chunker, is_ours, without
-from rag_splitters.contract.own_texts import base_texts, own_spans, plan_by_split_text
+from rag_splitters.contract.own_texts import base_texts, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
@@ -115,11 +115,6 @@ class FrontEnd(Chunker):
         self.check_parameters()
         async for spans in super().asplit(sources):
             yield spans
-
-    def _own_spans(self, source: Source, split_text: Callable[[str], Sequence[str]]) -> list[Span]:
-        """Cut a text with such a method of a user's subclass."""
-        spans = own_spans(self, source, split_text)
-        return with_own_pages(spans, source, self.page_break)
 
     def with_places(self, spans: list[Span], source: Source) -> list[Span]:
         return with_own_pages(super().with_places(spans, source), source, self.page_break)

@@ -13,22 +13,17 @@ from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 
 
-def checked_spans(spans: Any) -> Any:
-    """Return a user's `spans` with its result checked; it may be a generator, too."""
+def checked_plan(plan: Any, method: str) -> Any:
+    """Return the `plan` of a user's strategy with its result checked.
 
-    @wraps(spans)
-    def method(self: Any, text: str) -> list[Span]:
-        return _check_spans(spans.__get__(self, type(self))(text), f"{type(self).__name__}.spans")
-
-    return method
-
-
-def checked_plan(plan: Any) -> Any:
-    """Return a user's `plan` with its result checked."""
+    Parameters:
+        plan: the user's own, or one that calls the user's `spans`, which may be a generator.
+        method: the name of the method that the user has written.
+    """
 
     @wraps(plan)
-    async def method(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
-        name = f"{type(self).__name__}.plan"
+    async def checked(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
+        name = f"{type(self).__name__}.{method}"
         promise = plan.__get__(self, type(self))(sources)
         if not isawaitable(promise):
             raise InputTypeError(f"{name} must be defined with async def")
@@ -39,7 +34,7 @@ def checked_plan(plan: Any) -> Any:
             raise InputTypeError(f"{name} must return {expected}, got {got}")
         return [_check_spans(spans, name) for spans in plans]
 
-    return method
+    return checked
 
 
 def _check_spans(spans: Any, name: str) -> list[Span]:

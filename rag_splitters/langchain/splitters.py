@@ -29,7 +29,6 @@ from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.fields import Least, Overlap, Size, SomeTexts
 from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.languages import language_record
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -336,8 +335,7 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
         try:
             return RecursiveCharacterTextSplitter.get_separators_for_language(Language(name))
         except ValueError:  # LangChain lists languages that it has no separators for
-            RecursiveTextSplitter(language=name)
-            return [*language_record(name).separators, "\n\n", "\n", " ", ""]
+            return separators(RecursiveTextSplitter(language=name))
 
     _separators = langchain_attribute("separators", separators)
 

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import llama_index.core
@@ -23,7 +24,7 @@ from rag_splitters import __version__, chunkers
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
-from rag_splitters.contract.own_texts import base_texts, chunk_key
+from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
 from rag_splitters.contract.sized import chunkers_in, replace_inside
 from rag_splitters.errors import InputError, InputTypeError
@@ -245,9 +246,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     def _metadata_aware_spans(self, source: Source) -> list[Span]:
         """Cut a text with the `split_text_metadata_aware` of a user's subclass."""
-        return self._own_spans(
-            source, lambda text: self.split_text_metadata_aware(text, source.prefix)
-        )
+        cut = partial(self.split_text_metadata_aware, metadata_str=source.prefix)
+        return self.with_places(own_spans(self, source, cut), source)
 
     @override
     def _postprocess_parsed_nodes(
@@ -276,15 +276,18 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """
         self.check_parameters()
         with_context = any(each.counts_context for each in chunkers_in(self))
-        if not self.count_metadata or not (self.include_metadata or with_context):
-            return _sources(nodes, [""] * len(nodes))
-        prefixes = [
-            metadata_text(node, with_own=self.include_metadata, with_context=with_context)
-            for node in nodes
-        ]
+        prefixes = [""] * len(nodes)
+        if self.count_metadata and (self.include_metadata or with_context):
+            own = self.include_metadata
+            prefixes = [
+                metadata_text(node, with_own=own, with_context=with_context) for node in nodes
+            ]
         for prefix, node in dict(zip(reversed(prefixes), reversed(nodes), strict=True)).items():
             self._check_room(prefix, f"document {node.node_id!r}")
-        return _sources(nodes, prefixes)
+        return [
+            Source(text_of(node), node.metadata, user_id(node), number, prefix=prefix)
+            for number, (node, prefix) in enumerate(zip(nodes, prefixes, strict=True))
+        ]
 
     def _check_room(self, metadata: str, owner: str) -> None:
         """Raise ValueError if metadata leaves no room for text in a chunk."""
@@ -340,13 +343,6 @@ def _in_unit(chunker: Chunker, unit: LengthFunction) -> dict[str, Any]:
     changes = replace_inside(chunker, lambda each: each.model_copy(update=_in_unit(each, unit)))
     is_counted = getattr(chunker, "length_function", None) == "tokens"
     return {**changes, "length_function": unit} if is_counted else changes
-
-
-def _sources(nodes: Sequence[BaseNode], prefixes: Sequence[str]) -> list[Source]:
-    return [
-        Source(text_of(node), node.metadata, user_id(node), number, prefix=prefix)
-        for number, (node, prefix) in enumerate(zip(nodes, prefixes, strict=True))
-    ]
 
 
 def _model_bar(show_progress: bool) -> AbstractContextManager[None]:

@@ -95,22 +95,19 @@ def test_numbers_are_read_tolerantly(answer: str, numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answers", "problem"),
     [
-        *("I cannot help with that.", "1-4, 5-9", "1, -5", "1.5, 3", "1. 1\n2. 5\n3. 9"),
-        *("1) Tea 5) Rain", "1 (tea), 5, 9", "Sentence 1: tea. Sentence 5: rain."),
-        *("1, 5 or else 1, 9", "1, 5, 9. That makes 3 chunks."),
+        (["I cannot help with that.", "1-4, 5-9", "1, -5", "1.5, 3"], "it holds"),
+        (["1. 1\n2. 5\n3. 9", "1) Tea 5) Rain", "1 (tea), 5, 9"], "it holds"),
+        (["Sentence 1: tea. Sentence 5: rain.", "1, 5 or else 1, 9"], "it holds"),
+        (["1, 5, 9. That makes 3 chunks."], "it holds"),
+        (["1, 5, ", "1, 14, 2", "1;5;9;1"], "it ends in the middle"),
     ],
 )
-def test_numbers_that_are_not_clear_are_refused(answer: str) -> None:
-    with pytest.raises(ValueError, match="it holds"):
-        numbers_in(answer)
-
-
-@pytest.mark.parametrize("answer", ["1, 5, ", "1, 14, 2", "1;5;9;1"])
-def test_a_list_that_was_cut_off_is_refused(answer: str) -> None:
-    with pytest.raises(ValueError, match="it ends in the middle"):
-        numbers_in(answer)
+def test_numbers_that_are_not_clear_are_refused(answers: list[str], problem: str) -> None:
+    for answer in answers:
+        with pytest.raises(ValueError, match=problem):
+            numbers_in(answer)
 
 
 def test_answers_are_sorted_and_one_is_implied() -> None:
@@ -214,16 +211,6 @@ def test_long_text_takes_calls_and_characters_in_proportion() -> None:
     assert "".join(span.text_of(text) for span in spans).count("x") == text.count("x")
     assert len(llm.prompts) == len(windows(20_500, 100))
     assert sum(map(len, llm.prompts)) < 2 * len(text)
-
-
-def test_equal_windows_are_asked_once() -> None:
-    llm = Function(every_third)
-    chunker = AgenticChunker(llm=llm)
-    text = "The same passage again. " * 1000
-    spans = chunker.spans(text)
-    assert len(llm.prompts) == 1
-    assert split_texts(chunker, [text, text]) == [spans, spans]
-    assert len(llm.prompts) == 2
 
 
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:

@@ -19,9 +19,7 @@ from rag_splitters import (
     RecursiveChunker,
     SentenceChunker,
     Source,
-    Span,
     TitledChunker,
-    register,
 )
 from rag_splitters.chunkers import auto
 from rag_splitters.langchain import AutoTextSplitter, FileLoader
@@ -164,20 +162,6 @@ def test_a_rule_that_cannot_be_followed_is_refused_at_once(rule: Any, message: s
 def test_rules_with_embeddings_may_name_strategies_that_need_them() -> None:
     chunker = AutoChunker(rules={"text": "semantic"}, embeddings=HashingEmbeddings())
     assert strategy_of(chunker, PROSE) == "semantic"
-
-
-class Whole(Chunker):
-    """A strategy of a user's own."""
-
-    def spans(self, text: str) -> list[Span]:
-        return [Span(0, len(text))] if text.strip() else []
-
-
-register("whole", Whole)
-
-
-def test_a_registered_strategy_of_a_users_own_is_taken() -> None:
-    assert strategy_of(AutoChunker(rules={"text": "whole"}), PROSE) == "whole"
 
 
 @pytest.mark.parametrize("language", ["python", "go", "css"])

@@ -14,8 +14,9 @@ from rag_splitters import (
     SemanticChunker,
     TopicChunker,
 )
+from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.models import HashingEmbeddings
-from tests.support.boundaries import CASES, Case, Cut, Remembering, cuts_of, errors, windows
+from tests.support.boundaries import CASES, Case, Cut, cuts_of, errors, windows
 from tests.support.minilm import minilm
 
 OURS: dict[str, Callable[[Any], Cut]] = {
@@ -36,7 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=["hashing", pytest.param("minilm", marks=pytest.mark.model)])
 def model(request: pytest.FixtureRequest) -> Any:
-    return Remembering(HashingEmbeddings() if request.param == "hashing" else minilm())
+    return CachedEmbeddings(HashingEmbeddings() if request.param == "hashing" else minilm())
 
 
 def test_boundaries_are_found_better_than_by_windows(name: str, case: Case, model: Any) -> None:

@@ -21,7 +21,7 @@ from rag_splitters import Chunker, RecursiveChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.structure import syntax
 from rag_splitters.structure.kinds import language_of
-from rag_splitters.structure.languages import LANGUAGES, language_named
+from rag_splitters.structure.languages import LANGUAGES
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import hostile_texts
 from tests.chunkers.test_golden import FOLDER, read_cases
@@ -59,14 +59,6 @@ def test_positions_are_code_points() -> None:
     spans = check_chunker(CodeChunker(chunk_size=40, language="python"), text)
     assert [span.start for span in spans] == [0, text.index("def größe"), text.index("def b")]
     assert [span.metadata.get("definitions") for span in spans] == [None, ["größe"], ["b"]]
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_line_breaks_of_any_kind_are_cut_alike(newline: str) -> None:
-    text = "class A:\n    def b(self):\n        return 1\n\n    def c(self):\n        return 2\n"
-    text = text.replace("\n", newline)
-    spans = check_chunker(CodeChunker(chunk_size=50, language="python"), text)
-    assert [span.start for span in spans] == [0, text.index("    def c")]
 
 
 def test_indentation_of_the_first_line_is_kept() -> None:
@@ -207,10 +199,6 @@ def test_language_of_the_parameter_comes_before_the_metadata() -> None:
     assert chunk.metadata["language"] == "typescript"
 
 
-def test_languages_of_langchain_are_known() -> None:
-    assert [each for each in Language if language_named(each) is None] == []
-
-
 @pytest.mark.parametrize("module", ["tree_sitter", "tree_sitter_go"])
 def test_missing_extra_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -252,13 +240,6 @@ SIZES = (
 @many
 def test_chunker_keeps_the_guarantees(text: str, language: str, sizes: dict[str, Any]) -> None:
     check_chunker(CodeChunker(language=language, **sizes), text)
-
-
-def test_tokens_are_measured_with_the_indentation() -> None:
-    text = Path(syntax.__file__).read_text(encoding="utf-8")
-    for size in (20, 60, 200):
-        chunker = CodeChunker(chunk_size=size, length_function="tokens", language="python")
-        assert all(chunker.fits(span.text_of(text)) for span in chunker.spans(text))
 
 
 @pytest.mark.slow

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import Any
 
 import pytest
-import regex
-from hypothesis import example, given, strategies
+from hypothesis import example, given
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
-from rag_splitters.structure.html.text import plain_page
-from rag_splitters.testing import hostile_texts
 from rag_splitters.text.lines import line_kind
 from tests.structure.test_blocks import (
-    EXAMPLES,
-    HTML_PIECES,
     MARKDOWN_PIECES,
     hostile,
-    many,
     texts_of,
 )
-from tests.support.cases import SIZES
 from tests.support.checks import check_chunker
-
-MERGED = (
-    {"chunk_size": 30, "min_chunk_size": 10},
-    {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7},
-)
-CASES: list[dict[str, Any]] = [{}, *SIZES, *MERGED]
 
 MARKDOWN = """\
 # Tea
@@ -71,29 +58,6 @@ Is another story."""
 
 def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
     return [chunk.text for chunk in chunker.chunk(text)]
-
-
-SMALL = {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7}
-WORDS = {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"}
-TOKENS = {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"}
-
-
-@many
-@example(SMALL, "Figure 1: x\n# H\nFigure 1: x\n# H\n# H\n    indented\n\t# H\n# H\né ", "")
-@example(SMALL, "\x00# H\n# H\n# H\n## H2\n    indented\n# H\n", "")
-@example(WORDS, "# H\n\x00# H\nSet\n===\n## H2\n", "")
-@example(WORDS, "# H\n|---|---|\n|---|---|\n\x00<!-- c -->\n", "")
-@example(WORDS, "|---|---|\n-\n### H3 *x*\n", "")
-@example(TOKENS, "para one. Two. \r~~~\n>\n# H\n", "")
-@given(
-    case=strategies.sampled_from(CASES),
-    text=texts_of(MARKDOWN_PIECES),
-    html=texts_of(HTML_PIECES) | hostile_texts(),
-)
-def test_content_aware_keeps_the_guarantees(case: dict[str, Any], text: str, html: str) -> None:
-    check_chunker(ContentAwareChunker(format="markdown", **case), text)
-    check_chunker(ContentAwareChunker(format="text", **case), text)
-    check_html(ContentAwareChunker(format="html", **case), html)
 
 
 CONTENTS = """\
@@ -151,38 +115,6 @@ def test_index_without_a_title_and_with_several_pages_is_dropped() -> None:
 def test_other_lines_with_dots_are_kept(text: str) -> None:
     chunks = check_chunker(ContentAwareChunker(format="text", chunk_size=30), text)
     assert " ".join(span.text_of(text) for span in chunks).split() == text.split()
-
-
-def check_html(chunker: ContentAwareChunker, text: str) -> None:
-    """Every guarantee, but that dropped blocks are in no chunk, and that nothing overlaps them."""
-    spans = chunker.spans(text)
-    assert chunker.spans(text) == spans
-    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
-    covered = bytearray(len(text))
-    for span in spans:
-        content = span.text_of(text)
-        assert 0 <= span.start < span.end <= len(text)
-        assert {span.start, span.end} <= clusters
-        assert content.strip()
-        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
-        assert chunker.fits(content) or alone
-        covered[span.start : span.end] = b"\1" * (span.end - span.start)
-    for one, other in pairwise(spans):
-        assert one.start <= other.start
-        assert one.end <= other.end
-    excerpt = plain_page(text, chunker.main_content_only).excerpt
-    for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
-        visible = start < end and excerpt.text[offset : offset + 1].strip()
-        assert not visible or any(covered[start:end])
-
-
-@pytest.mark.slow
-def test_specification_keeps_the_guarantees() -> None:
-    """Each example with one of the sizes."""
-    sizes: list[dict[str, Any]] = [{"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}]
-    for each, case in zip(EXAMPLES, cycle(sizes), strict=False):
-        check_chunker(ContentAwareChunker(format="markdown", **case), each["markdown"])
-        check_html(ContentAwareChunker(format="html", **case), each["html"])
 
 
 @pytest.mark.parametrize("overlap", [0, 12])
@@ -286,11 +218,6 @@ def test_no_chunk_runs_over_a_heading_of_its_level() -> None:
     assert texts(merged, text) == ["# A\n\na\n\n## B\n\nb", "## C\n\nc\n\n# D\n\nd"]
 
 
-def test_white_space_is_not_touched() -> None:
-    text = "# A\r\n\r\n    code\r\n\r\n\tmore  \r\ntext  \r\nwith\u00a0break"
-    assert texts(ContentAwareChunker(), text) == [text]
-
-
 @pytest.mark.parametrize("chunker", [ContentAwareChunker, HierarchicalChunker])
 @pytest.mark.parametrize(
     ("text", "size", "chunks"),
@@ -318,7 +245,7 @@ def test_lists_and_code_keep_their_indentation(
 def test_indentation_in_pre_is_kept(size: int) -> None:
     text = "<p>See:</p><pre>\n    def f():\n        return 1\n</pre><p>End.</p>"
     chunker = ContentAwareChunker(format="html", chunk_size=size)
-    check_html(chunker, text)
+    check_chunker(chunker, text)
     assert "\n    def f():\n        return 1" in "\n".join(texts(chunker, text))
 
 

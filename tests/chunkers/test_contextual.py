@@ -204,13 +204,6 @@ def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: 
     assert all(len(span.text_of(text)) > inner.chunk_size for span in free.spans(text))
 
 
-def test_no_chunk_is_too_large_by_default() -> None:
-    text = "# A heading of several words\n\n" + "A sentence of some words. " * 40
-    chunks = ContextualChunker(llm=about, chunk_size=100).chunk(text, metadata={"title": "Tea"})
-    assert max(len(chunk.text) for chunk in chunks) <= 100
-    assert all(chunk.text.startswith(chunk.metadata["context"]) for chunk in chunks)
-
-
 def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
     chunker = ContextualChunker(
         chunker=RecursiveChunker(chunk_size=60),

@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 
 from rag_splitters import (
     ContentAwareChunker,
-    FixedSizeChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
-    SlidingWindowChunker,
     TableChunker,
-    TokenChunker,
 )
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.leads import lead_start
@@ -274,19 +271,6 @@ def test_overlap_adds_more_than_a_heading() -> None:
     spans = RecursiveChunker(chunk_size=120, chunk_overlap=40).spans(PARTS)
     added = [PARTS[one.end : other.end] for one, other in pairwise(spans)]
     assert all("It is part" in each or "It ends" in each for each in added)
-
-
-STORY = " ".join(f"This is sentence number {n}, and it is short." for n in range(60))
-
-
-def test_overlap_of_windows_is_exact() -> None:
-    for chunker in (
-        FixedSizeChunker(chunk_size=50, chunk_overlap=20),
-        SlidingWindowChunker(chunk_size=50, chunk_overlap=20),
-        TokenChunker(chunk_size=50, chunk_overlap=20, length_function="characters"),
-    ):
-        spans = chunker.spans(STORY)
-        assert {one.end - other.start for one, other in pairwise(spans)} == {20}
 
 
 def test_separators_of_the_user_are_obeyed_exactly() -> None:

@@ -27,12 +27,7 @@ from rag_splitters import (
     Span,
     TableChunker,
 )
-from rag_splitters.structure.block import Block
-from rag_splitters.structure.blocks import detect_format
-from rag_splitters.structure.html.blocks import html_blocks
-from rag_splitters.structure.html.content import read_page
-from rag_splitters.structure.html.tree import Tag
-from tests.support.checks import check_chunker
+from tests.support.checks import check_chunker, dropped_of_html
 from tests.support.splitting import split_texts
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -97,26 +92,18 @@ def test_golden_case_is_cut_as_a_user_wants(case: Case) -> None:
     spans = split_texts(case.chunker, [case.text], [case.metadata])[0]
     assert [(span.text_of(case.text), details(span)) for span in spans] == case.chunks
     evidence = [Span(span.start, span.end).text_of(case.text) for span in spans]
-    tags = read_tags(case)
-    if not renders(case.chunker) and not tags:
+    dropped = dropped_of_html(case.chunker, case.text)
+    if not renders(case.chunker) and not dropped:
         assert all(
             text.endswith(part) for part, (text, _) in zip(evidence, case.chunks, strict=True)
         ), evidence
     if not drops_text(case.chunker):
-        check_chunker(case.chunker, case.text, [(tag.start, tag.end) for tag in tags])
+        check_chunker(case.chunker, case.text, dropped)
 
 
 def details(span: Span) -> dict[str, Any]:
     """What a span says, with the number of its parent in a tree."""
     return span.to_metadata() | ({} if span.parent is None else {"parent": span.parent})
-
-
-def read_tags(case: Case) -> list[Tag | Block]:
-    """The tags that a case drops, with the elements that are dropped as a whole."""
-    if detect_format(case.text) != "html":
-        return []
-    page = read_page(case.text, getattr(case.chunker, "main_content_only", True))
-    return [*page.tags, *(block for block in html_blocks(page) if block.kind == "dropped")]
 
 
 def renders(chunker: Chunker) -> bool:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import regex
-from hypothesis import example, given, strategies
+from hypothesis import given, strategies
 
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.titled import TitledChunker
 from rag_splitters.span import Span
 from rag_splitters.testing import hostile_texts
-from rag_splitters.text.sizing import sizer, text_length
-from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, many, texts_of
-from tests.support.cases import letters
+from rag_splitters.text.sizing import text_length
+from tests.chunkers.test_markup import LEVELS
+from tests.structure.test_blocks import HTML_PIECES, MARKDOWN_PIECES, many, texts_of
 from tests.support.checks import check_chunker
-
-CASES: list[dict[str, Any]] = [
-    {},
-    {"chunk_size": 20},
-    {"chunk_size": 17, "chunk_overlap": 6},
-    {"chunk_size": 1},
-    {"chunk_sizes": (60, 30, 12)},
-    {"chunk_sizes": (60, 30, 12), "chunk_overlap": 0.3},
-    {"chunk_sizes": (12, 6, 3), "chunk_overlap": 1, "length_function": "words"},
-    {"chunk_sizes": (20, 8), "chunk_overlap": 3, "length_function": "tokens"},
-    {"chunk_sizes": (30, 12), "length_function": letters},
-    {"chunk_sizes": (25,)},
-]
-cases = strategies.sampled_from(CASES)
 
 TEXT = (
     "# Tea\n\n## Boil\n\nBoil water.\n\nWait.\n\n## Serve\n\n- cup\n- pot\n\n"
@@ -38,81 +24,41 @@ TEXT = (
 )
 
 
-@many
-@given(case=cases, text=texts_of(MARKDOWN_PIECES) | hostile_texts())
-@example(case=CASES[-3], text="aDr. No said so.\ra")  # a carriage return is a token of its own
-@example(case={"chunk_size": 17, "chunk_overlap": 6}, text="# H\npara one. Two. \t# H\n# H\n")
-@example(case=CASES[2], text="# H\n\x00# H\nSet\n===\n## H2\n")
-def test_leaves_and_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
-    check_chunker(HierarchicalChunker(format="markdown", **case), text)
-    check_chunker(HierarchicalChunker(format="text", section_keywords=["para"], **case), text)
-    spans = check_tree(HierarchicalChunker(format="markdown", emit="all", **case), text)
-    for parent in (None, *range(len(spans))):
-        parts = [span for span in spans if span.parent == parent]
-        if parts:  # together they hold all that their parent does
-            whole = Span(0, len(text)) if parent is None else spans[parent]
-            check_covered(text, whole, parts)
+TREES = [*LEVELS, {}, {"chunk_size": 17, "chunk_overlap": 6}]
 
 
 @many
-@given(case=cases, text=texts_of(HTML_PIECES))
-def test_trees_of_html_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
-    check_tree(HierarchicalChunker(format="html", emit="all", **case), text)
+@given(
+    case=strategies.sampled_from(TREES),
+    markdown=texts_of(MARKDOWN_PIECES) | hostile_texts(),
+    html=texts_of(HTML_PIECES),
+)
+def test_levels_have_their_sizes_and_parents_are_divided(
+    case: dict[str, Any], markdown: str, html: str
+) -> None:
+    check_levels(HierarchicalChunker(format="html", emit="all", **case), html)
+    check_levels(HierarchicalChunker(format="markdown", emit="all", **case), markdown)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_trees_of_html_that_broke_once_keep_the_guarantees(case: dict[str, Any]) -> None:
-    chunker = HierarchicalChunker(format="html", emit="all", **case)
-    check_tree(chunker, "<h1>&nbsp;<!--")
-    check_tree(chunker, "<table><tr><td>a|b<td>c</table>")
-    check_tree(chunker, "\u0600<table><tr><td>a|b<td>c</table>\u0301")
-    check_tree(chunker, "'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>")
-
-
-def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
-    """Parents come first and contain their children, sizes hold, and no span is there twice."""
+def check_levels(chunker: HierarchicalChunker, text: str) -> None:
+    """Sizes hold, parents contain their children, which hold all of their text but for HTML's."""
     spans = chunker.spans(text)
-    assert chunker.spans(text) == spans
-    assert bool(spans) == bool(text.strip()) or chunker.format == "html"
-    assert len({(span.start, span.end, span.content) for span in spans}) == len(spans)
-    keys = [(s.start, 0 if s.is_rewritten else -s.end) for s in spans]  # marks have no width
-    assert keys == sorted(keys)
     parents = {span.parent for span in spans}
     for number, span in enumerate(spans):
-        assert 0 <= span.start < span.end <= len(text)
-        assert text[span.start : span.end].strip()
-        assert span.level is not None
+        content, leaf_size = span.text_of(text), None if number in parents else chunker.chunk_size
+        size = chunker.chunk_sizes[span.level] if chunker.chunk_sizes else leaf_size
+        is_cluster = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        assert not size or is_cluster or text_length(content, chunker.length_function) <= size
         if span.parent is not None:
             parent = spans[span.parent]
-            assert span.parent < number
+            assert (span.parent < number, parent.level < span.level) == (True, True)
             assert parent.start <= span.start < span.end <= parent.end
-            assert parent.level is not None
-            assert parent.level < span.level
-        sizes = chunker.chunk_sizes
-        size = sizes[span.level] if sizes else chunker.chunk_size if number not in parents else None
-        content = span.text_of(text)
-        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
-        measure = sizer(chunker.length_function)(content)
-        assert size is None or alone or measure.length(0, len(content)) <= size
-    return spans
-
-
-def check_covered(text: str, whole: Span, parts: list[Span]) -> None:
-    position = whole.start
-    for part in parts:
-        assert not text[position : part.start].strip()
-        position = max(position, part.end)
-    assert not text[position : whole.end].strip()
-
-
-@pytest.mark.slow
-def test_specification_keeps_the_guarantees() -> None:
-    """Each example with one of the sizes."""
-    sizes: list[dict[str, Any]] = [{"chunk_size": 16}, {"chunk_sizes": (60, 20)}]
-    for each, case in zip(EXAMPLES, cycle(sizes), strict=False):
-        check_chunker(HierarchicalChunker(format="markdown", **case), each["markdown"])
-        check_tree(HierarchicalChunker(format="markdown", emit="all", **case), each["markdown"])
-        check_tree(HierarchicalChunker(format="html", emit="all", **case), each["html"])
+    for number in parents if chunker.format == "markdown" else ():
+        whole = Span(0, len(text)) if number is None else spans[number]
+        position = whole.start
+        for part in [*(s for s in spans if s.parent == number), Span(whole.end, len(text))]:
+            assert not text[position : part.start].strip()
+            position = max(position, part.end)
 
 
 def test_tiny_leaves_join_a_neighbour_of_their_section() -> None:
@@ -152,7 +98,7 @@ def test_a_single_paragraph_is_a_single_chunk() -> None:
 def test_overlap_stays_inside_the_parent() -> None:
     text = "\n\n".join(f"{'#' * 1} S{n}\n\nalpha beta gamma delta epsilon zeta" for n in range(3))
     chunker = HierarchicalChunker(emit="all", chunk_size=24, chunk_overlap=8)
-    spans = check_tree(chunker, text)
+    spans = check_chunker(chunker, text)
     leaves = [span for span in spans if "alpha" not in span.text_of(text)]
     assert leaves
     assert all(span.text_of(text).startswith("gamma") for span in leaves)
@@ -187,7 +133,7 @@ def test_leaves_in_a_tree_fit_with_carriage_returns(sizes: dict[str, Any]) -> No
 @pytest.mark.parametrize("case", [{"chunk_size": 30}, {"chunk_sizes": (60, 30)}])
 def test_trees_keep_indentation(case: dict[str, Any]) -> None:
     text = "    # code\n\n- green\n  - sencha, steamed\n  - bancha, late\n- black"
-    spans = check_tree(HierarchicalChunker(format="markdown", emit="all", **case), text)
+    spans = check_chunker(HierarchicalChunker(format="markdown", emit="all", **case), text)
     assert spans[0].start == 0
     found = [span.text_of(text) for span in spans]
     assert found[0].startswith("    # code")

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import base64
-from itertools import cycle, pairwise
 from typing import Any
 
 import pytest
-import regex
-from hypothesis import example, given, strategies
 
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.chunkers.table import TableChunker
-from rag_splitters.span import Span
-from rag_splitters.structure.blocks import detect_format
-from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.images import find_images
-from rag_splitters.testing import HOSTILE_PIECES
-from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, many, texts_of
-from tests.support.splitting import split_texts
 
 PIXEL = base64.b64encode(bytes(range(90))).decode()
 DATA = f"data:image/png;base64,{PIXEL}"
@@ -236,93 +226,6 @@ def test_percent_encoded_data_become_base64() -> None:
     known = ModalityChunker().chunk(text)[1].metadata
     assert base64.b64decode(known["image_data"]) == b"<svg>"
     assert known["image_mimetype"] == "image/svg+xml"
-
-
-PIECES = (
-    *("![alt](u.png)", "![a][r]", "[r]: x.png\n", "<img src=x alt='y'>", "![", "](", ")", "`"),
-    *("<figure><img src=z><figcaption>fc</figcaption></figure>", "<figure>", "</figure>", "\n\n"),
-    *("$$\nx\n$$\n", "```\ncode\n```\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "<td>"),
-    *("<table>", "</table>", "<tr>", "<pre>", "</pre>", "a,b,c\n1,2,3\nx,y,z\n"),
-)
-TEXTS = strategies.lists(
-    strategies.sampled_from((*HOSTILE_PIECES, *PIECES, *PIECES)) | strategies.characters(),
-    max_size=25,
-).map("".join)
-
-
-@many
-@given(format=strategies.sampled_from(["auto", "markdown", "html", "text"]), text=TEXTS)
-# The mark belongs to the cluster of the tag.
-@example(format="html", text="\u0600<td>aaaa$$\nx\n$$\na,b,c\n1,2,3\nx,y,z\n")
-def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
-    """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
-    check_modalities(small(format), text)
-
-
-@given(text=texts_of((*HTML_PIECES, "<img src=x>", "<head><img src=y></head>")))
-@example(text="<table><tr><td>a|b<td>c</table>\u0301")
-def test_html_loses_nothing_but_what_is_dropped(text: str) -> None:
-    check_modalities(small("html"), text)
-
-
-@pytest.mark.parametrize("format", ["markdown", "html"])
-def test_specification_keeps_the_guarantees(format: Any) -> None:
-    sizes = {"text": 30, "code": 20, "formula": 20, "image": 25}
-    cut = {name: RecursiveChunker(chunk_size=size) for name, size in sizes.items()}
-    chunkers = (
-        ModalityChunker(format=format),
-        small(format),
-        ModalityChunker(format=format, table=TableChunker(chunk_size=30, text=None), **cut),
-    )
-    for each, chunker in zip(EXAMPLES, cycle(chunkers), strict=False):
-        check_modalities(chunker, each[format])
-
-
-def small(format: Any) -> ModalityChunker:
-    return ModalityChunker(
-        format=format,
-        text=RecursiveChunker(chunk_size=30),
-        table=TableChunker(chunk_size=40, text=None),
-    )
-
-
-def check_modalities(chunker: ModalityChunker, text: str) -> None:
-    """Positions, sizes and coverage, but for what is dropped of HTML."""
-    spans = chunker.spans(text)
-    images = [span for span in spans if span.modality == "image"]
-    others = [span for span in spans if span.modality != "image"]
-    if chunker.image == "keep":
-        ascends(images)
-    ascends(others)
-    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
-    for span in spans:
-        assert 0 <= span.start < span.end <= len(text)
-        assert {span.start, span.end} <= clusters, span
-        content = span.text_of(text)
-        assert content.strip()
-        handling = getattr(chunker, span.modality)
-        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
-        assert handling == "keep" or handling.fits(content) or alone, span
-    written = detect_format(text) if chunker.format == "auto" else chunker.format
-    if written == "html":
-        check_kept(text, spans, read_page(text).tags)
-    else:
-        check_covered(text, spans)
-    assert split_texts(chunker, [text, text]) == [spans, spans]
-
-
-def check_covered(text: str, spans: list[Span]) -> None:
-    covered = 0
-    for span in spans:
-        assert not text[covered : span.start].strip()
-        covered = max(covered, span.end)
-    assert not text[covered:].strip()
-
-
-def ascends(spans: list[Span]) -> None:
-    for one, other in pairwise(spans):
-        assert one.start <= other.start
-        assert one.end < other.end
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from llama_index.core import Document as LlamaIndexDocument
 from rag_splitters import (
     CATALOGUE,
     Chunker,
-    ClusterChunker,
     ContextualChunker,
     HybridChunker,
     ModalityChunker,
@@ -27,7 +26,7 @@ from rag_splitters import (
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, SemanticTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser, RecursiveNodeParser, SemanticNodeParser
-from rag_splitters.models import Embeddings, HashingEmbeddings, Llm, ask, embed
+from rag_splitters.models import HashingEmbeddings
 from tests.support.embedding_doubles import CountingEmbeddings
 from tests.support.embedding_doubles import embed as embed_texts
 from tests.support.splitting import asplit_texts, split_either, split_texts
@@ -75,16 +74,6 @@ NESTED = {
 def test_nested_strategies_ask_as_often_as_the_inner_one_alone(name: str, is_async: bool) -> None:
     requests = requests_of(NESTED[name], is_async)
     assert len(requests) == len(requests_of(semantic, is_async)) == 2  # of at most 512 texts each
-
-
-def test_hybrid_cluster_asks_as_often_as_cluster_alone() -> None:
-    def cluster(model: Any) -> Chunker:
-        return ClusterChunker(embeddings=model, chunk_size=300)
-
-    def hybrid(model: Any) -> Chunker:
-        return HybridChunker(stages=[PageChunker(chunk_size=10_000), cluster(model)])
-
-    assert requests_of(hybrid, False) == requests_of(cluster, False)
 
 
 def test_one_model_in_two_fields_is_asked_once() -> None:
@@ -266,28 +255,3 @@ async def test_no_assembling_on_the_event_loops_thread(monkeypatch: pytest.Monke
         assert await parser.aget_nodes_from_documents([node])
     assert len(threads) == 4
     assert threading.get_ident() not in threads
-
-
-# A strategy of one's own
-
-
-class Alternating(Chunker):
-    """Starts a new chunk at every line whose vector is far from the one before."""
-
-    embeddings: Embeddings
-    llm: Llm
-
-    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        vectors = await embed(self.embeddings, [source.text for source in sources])
-        answers = await ask(self.llm, [source.text for source in sources])
-        return [
-            [Span(0, len(source.text), {"keyword": f"{answer} {len(vector)}"})]
-            for source, vector, answer in zip(sources, vectors, answers, strict=True)
-        ]
-
-
-async def test_a_strategy_may_ask_both_kinds_of_models() -> None:
-    chunker = Alternating(embeddings=HashingEmbeddings(dimensions=8), llm=str.upper)
-    results = split_texts(chunker, ["one", "two"])
-    assert [spans[0].metadata["keyword"] for spans in results] == ["ONE 8", "TWO 8"]
-    assert await asplit_texts(chunker, ["one", "two"]) == results

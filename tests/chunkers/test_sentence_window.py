@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from itertools import pairwise
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.node_parser import SentenceWindowNodeParser as TheirParser
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import MetadataMode
 
 from rag_splitters import SentenceWindowChunker
 from rag_splitters.langchain import SentenceWindowTextSplitter
@@ -77,11 +76,3 @@ def test_postprocessor_puts_the_window_in_the_place_of_the_sentence(is_async: bo
     assert texts["Rain fell."] == "Rain fell. It was cold."
     assert texts["Dinner was late."] == "We went home. Dinner was late."
     assert "window" not in replaced[0].node.metadata
-
-
-def test_hashes_of_neighbours_are_those_of_the_nodes() -> None:
-    nodes = SentenceWindowNodeParser().get_nodes_from_documents([Document(text=TEXT, id_="one")])
-    for one, other in pairwise(nodes):
-        assert one.next_node is not None
-        assert one.next_node.hash == other.hash
-    assert NodeWithScore(node=nodes[0]).text == "Rain fell."

@@ -91,13 +91,6 @@ def test_topic_falls_back_to_packing_where_there_are_none(
         assert len({str(span.metadata) for span in spans}) == 1
 
 
-def test_topic_numbers_of_small_chunks_are_the_largest_part() -> None:
-    text = " ".join([*BEES, CHESS[0], *BAKING])
-    chunker = TopicChunker(chunk_size=400, min_chunk_size=300, n_topics=3)
-    for span in check_chunker(chunker, text):
-        assert isinstance(span.metadata["topic"], int)
-
-
 def test_topic_segments_are_bounded() -> None:
     """The partition looks at 60 beginnings for each end, whatever the length of the text."""
     starts = _partition(np.ones((500, 2)), 1.8)

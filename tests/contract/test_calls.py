@@ -22,20 +22,10 @@ async def sum_of_calls(threads: list[int]) -> int:
     return one + two
 
 
-def test_run_makes_the_calls_on_the_spot() -> None:
+async def test_run_makes_the_calls_on_the_spot_also_inside_an_event_loop() -> None:
     threads: list[int] = []
     assert run(sum_of_calls(threads)) == 3
     assert set(threads) == {threading.get_ident()}
-
-
-async def test_run_works_inside_an_event_loop() -> None:
-    assert run(sum_of_calls([])) == 3
-
-
-async def test_arun_leaves_the_loop_alone() -> None:
-    threads: list[int] = []
-    assert await arun(sum_of_calls(threads)) == 3
-    assert threading.get_ident() not in threads
 
 
 async def test_arun_calls_blocking_functions_in_a_thread_and_awaits_the_others() -> None:
@@ -45,6 +35,9 @@ async def test_arun_calls_blocking_functions_in_a_thread_and_awaits_the_others()
     async def idents() -> tuple[int, int]:
         return await call(threading.get_ident), await Call(lambda: 0, on_loop)
 
+    threads: list[int] = []
+    assert await arun(sum_of_calls(threads)) == 3
+    assert threading.get_ident() not in threads
     blocking, awaited = await arun(idents())
     assert blocking != threading.get_ident()
     assert awaited == threading.get_ident()

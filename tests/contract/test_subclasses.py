@@ -211,13 +211,6 @@ def test_parameters_of_a_subclass_are_still_checked(base: Any) -> None:
     assert one.chunk_size == 30
 
 
-@pytest.mark.parametrize("base", FRONT_ENDS[:4])
-def test_typing_errors_in_our_own_classes_are_noticed(base: Any) -> None:
-    one = base()
-    with pytest.raises(ValueError, match="did you mean 'chunk_size'"):
-        one.chunksize = 3
-
-
 # What they return
 
 

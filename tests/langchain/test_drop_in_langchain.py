@@ -234,57 +234,35 @@ def test_embeddings_are_positional() -> None:
 @pytest.mark.parametrize(
     ("text", "separators", "size"),
     [
-        (FAQ, ["Q: ", ""], 30),
-        (FAQ, ["Q: ", "A: ", " "], 25),
-        (NOTES, ["## ", "\n", " ", ""], 46),
-        (NOTES, ["\n## ", "\n\n", ". "], 47),
-        ("one|two|three||four", ["|"], 8),
-        ("....5X..3Y...4X....5Y...", ["X", "Y"], 6),
+        (FAQ, {"separators": ["Q: ", ""]}, 30),
+        (FAQ, {"separators": ["Q: ", "A: ", " "]}, 25),
+        (NOTES, {"separators": ["## ", "\n", " ", ""]}, 46),
+        (NOTES, {"separators": ["\n## ", "\n\n", ". "]}, 47),
+        ("one|two|three||four", {"separators": ["|"]}, 8),
+        ("....5X..3Y...4X....5Y...", {"separators": ["X", "Y"]}, 6),
+        ("foo bar baz 123", {"separator": " "}, 8),
+        ("One two.\nThree four. Five.", {"separator": ""}, 18),
+        (NOTES, {"separator": "\n"}, 40),
+        (FAQ, {"separator": "Q: "}, 50),
+        ("one;two;three;", {"separator": ";"}, 8),
+        ("one;two;three;", {"separator": ";"}, 100),
+        (
+            "SCE191 First part. SCE103 Second part.",
+            {"separator": r"(?=SCE\d{3})", "is_separator_regex": True},
+            20,
+        ),
     ],
 )
 def test_separators_go_where_langchain_puts_them(
-    text: str, separators: list[str], size: int, side: Any, strip: bool
+    text: str, separators: dict[str, Any], size: int, side: Any, strip: bool
 ) -> None:
-    options: dict[str, Any] = {
-        "separators": separators,
-        "chunk_size": size,
-        "chunk_overlap": 0,
-        "keep_separator": side,
-        "strip_whitespace": strip,
-    }
-    theirs = texts(RecursiveCharacterTextSplitter(**options), text)
-    expected = [each for each in theirs if each.strip()]
-    assert len(expected) > 2
-    assert texts(RecursiveTextSplitter(**options), text) == expected
-
-
-@pytest.mark.parametrize("side", [False, "start", "end"], ids=str)
-@pytest.mark.parametrize("strip", [True, False], ids=["stripped", "unstripped"])
-@pytest.mark.parametrize(
-    ("text", "separator", "is_regex", "size"),
-    [
-        ("foo bar baz 123", " ", False, 8),
-        ("One two.\nThree four. Five.", "", False, 18),
-        (NOTES, "\n", False, 40),
-        (FAQ, "Q: ", False, 50),
-        ("one;two;three;", ";", False, 8),
-        ("one;two;three;", ";", False, 100),
-        ("SCE191 First part. SCE103 Second part.", r"(?=SCE\d{3})", True, 20),
-    ],
-)
-def test_pieces_are_merged_as_langchain_merges_them(
-    text: str, separator: str, is_regex: bool, size: int, strip: bool, side: Any
-) -> None:
-    options: dict[str, Any] = {
-        "separator": separator,
-        "is_separator_regex": is_regex,
-        "chunk_size": size,
-        "chunk_overlap": 0,
-        "keep_separator": side,
-        "strip_whitespace": strip,
-    }
-    expected = texts(CharacterTextSplitter(**options), text)
-    assert texts(SeparatorTextSplitter(**options), text) == expected
+    sizes = {"chunk_size": size, "chunk_overlap": 0}
+    options: dict[str, Any] = {**separators, **sizes, "keep_separator": side}
+    theirs, kind = PAIRS["separator" in separators]
+    expected = texts(theirs(**options, strip_whitespace=strip), text)
+    if kind is RecursiveTextSplitter:  # ours makes no blank chunk
+        expected = [each for each in expected if each.strip()]
+    assert texts(kind(**options, strip_whitespace=strip), text) == expected
 
 
 def test_visible_separator_begins_the_next_chunk_unless_it_is_punctuation() -> None:
@@ -356,6 +334,7 @@ def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) ->
         (SeparatorTextSplitter, {"separator": "x", "separators": ["y"]}, "separators or separator"),
         (SentenceTextSplitter, {"pipeline": "en"}, 'pass segmenter="spacy:<pipeline>"'),
         (SentenceTextSplitter, {"keep_separator": "end"}, "this strategy has no separators"),
+        (ours.TokenTextSplitter, {"keep_separator": False}, "this strategy has no separators"),
         (SentenceTextSplitter, {"separator": " "}, "keeps what is between its sentences"),
         (SentenceTextSplitter, {"language": "german"}, "segmenter=PunktTokenizer(language)"),
         (SentenceTextSplitter, {"max_length": 100}, "texts of any length"),

@@ -421,14 +421,6 @@ def test_neighbours_are_tied_across_the_parts_that_another_parser_made(parser: A
 
 
 @every_parser
-def test_include_prev_next_rel_off_ties_to_the_source_alone(parser: Any) -> None:
-    loose = type(parser).from_dict({**parser.to_dict(), "include_prev_next_rel": False})
-    for node in loose.get_nodes_from_documents([Document(text=STORY, id_="one")]):
-        assert set(node.relationships) == {NodeRelationship.SOURCE}
-        assert node.ref_doc_id == "one"
-
-
-@every_parser
 def test_id_func_is_respected(parser: Any) -> None:
     named = type(parser).from_dict({**parser.to_dict(), "id_func": None})
     own = named.model_copy(update={"id_func": numbered})

@@ -123,7 +123,8 @@ def test_override_of_split_text_must_return_a_list(result: Any) -> None:
 
 @every_way
 def test_override_of_split_text_metadata_aware_is_used(way: Any) -> None:
-    nodes = way(Aware())
+    nodes = way(Aware(page_break="\n\n"))
+    assert [node.metadata["page_start"] for node in nodes] == [1, 2]
     assert contents(nodes) == [
         ("Tea is old. Tea is hot.", 0, 23),
         ("Milk is white. Tea is hot.", 25, 51),

@@ -21,8 +21,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.span import Span
 from tests.support.chat_doubles import LlamaIndexDouble
-from tests.support.openai_clients import azure_options, openai_options
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer, azure_options, openai_options
 
 
 class Boundaries(BaseModel):

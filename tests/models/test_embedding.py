@@ -29,8 +29,7 @@ from tests.support.embedding_doubles import (
     LlamaIndexEmbedder,
     embed,
 )
-from tests.support.openai_clients import SECRET, azure_options, openai_options
-from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.openai_server import SECRET, Fault, OpenAIServer, azure_options, openai_options
 
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
 SENDING_TEXTS = {"check_embedding_ctx_length": False, "timeout": 5}

@@ -24,18 +24,19 @@ from rag_splitters.models import (
     chat_model,
     collect_failures,
 )
+from tests.support.chat_doubles import LlamaIndexChat
 from tests.support.embedding_doubles import LlamaIndexEmbedder
 from tests.support.logs import own_messages
-from tests.support.openai_clients import (
+from tests.support.openai_server import (
     SECRET,
     TIMEOUT,
-    LlamaIndexChat,
+    Fault,
+    OpenAIServer,
     azure_options,
     message_of,
     openai_options,
     post,
 )
-from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import split_either
 
 WORDS = ("tea", "rain", "bad", "snow", "iron")

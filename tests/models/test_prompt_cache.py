@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
 from langchain_openai import ChatOpenAI
 from llama_index.core.llms import ChatMessage, ChatResponse
 from pydantic import BaseModel, Field
 
 from rag_splitters import ContextualChunker, RecursiveChunker
+from rag_splitters.meaning.situating import Situations
 from rag_splitters.models import chat_model
 from rag_splitters.models.prompts import Prompt
 from tests.support.chat_doubles import Function, LangChainDouble, LlamaIndexDouble, part
-from tests.support.prompt_cache import CachingServer, document, text_of
+from tests.support.openai_server import CachingServer, OpenAIServer, document, text_of
 from tests.support.splitting import asplit_texts, split_either, split_texts
 
 
@@ -147,6 +146,30 @@ def test_langchain_anthropic_is_told_what_to_cache(wrap: Any) -> None:
     assert all(isinstance(each, str) for each in llm.contents)  # writing to the cache costs more
 
 
+def test_only_windows_that_miss_several_contexts_are_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, llm = document(5_000), ScriptedAnthropic(script=longest)
+    chunker = ContextualChunker(llm=llm, cache=InMemoryStore(), cache_by="chunk")
+    *_, one, other = (text[span.start : span.end] for span in chunker.spans(text))
+    one_edit = text.replace(other, other.upper())
+    two_edits = text.replace(other, other.lower()).replace(one, one.upper())
+    requests: list[int] = []
+    take = Situations.take
+
+    def noting(*args: Any) -> None:
+        requests.append(len(llm.contents))
+        take(*args)
+
+    monkeypatch.setattr(Situations, "take", noting)
+    for edited, expected in ((one_edit, [1]), (two_edits, [1, 2])):
+        llm.contents.clear()
+        requests.clear()
+        chunker.spans(edited)
+        assert requests == expected  # the first of several is answered before the others are sent
+        assert all(isinstance(each, list) is (len(expected) > 1) for each in llm.contents)
+
+
 def test_llama_index_anthropic_is_told_what_to_cache() -> None:
     text = document(5_000)
     llm = ScriptedLlamaIndexAnthropic(script=longest)
@@ -175,61 +198,20 @@ def test_other_prompts_and_other_models_are_sent_as_text() -> None:
     assert chat_model(llama).ask(["a"], Answer) == [Answer(verdict="yes")]
 
 
-class _Messages(BaseHTTPRequestHandler):
-    """Anthropic's API, as far as a client needs it to get an answer."""
-
-    bodies: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        self.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        answer = {
-            "id": "1",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude",
-            "content": [{"type": "text", "text": "About the turbine."}],
-            "stop_reason": "end_turn",
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        }
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def anthropic() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    bodies: list[dict[str, Any]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Own", (_Messages,), {"bodies": bodies}))
-    thread = Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", bodies
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("framework", ["langchain_anthropic", "llama_index.llms.anthropic"])
-def test_real_clients_send_the_mark(
-    framework: str, is_async: bool, anthropic: tuple[str, list[dict[str, Any]]]
-) -> None:
+def test_real_clients_send_the_mark(framework: str, is_async: bool, server: OpenAIServer) -> None:
     module = pytest.importorskip(framework)
-    url, bodies = anthropic
+    server.answer = about
     options: dict[str, Any] = {"model": "claude-sonnet-4-5", "api_key": "sk-any"}
     kind = getattr(module, "ChatAnthropic", None) or module.Anthropic
-    llm = kind(base_url=url, **options)
+    llm = kind(base_url=server.root, **options)
     chunker, text = ContextualChunker(llm=llm), document(5_000)
     (spans,) = split_either(chunker, [text], is_async)
     assert {span.context for span in spans} == {"About the turbine."}
-    assert len(bodies) == len(spans)
-    for body in bodies:
-        marked, rest = body["messages"][-1]["content"]
+    assert len(server.requests) == len(spans)
+    for request in server.requests:
+        marked, rest = request["body"]["messages"][-1]["content"]
         assert marked["cache_control"]["type"] == "ephemeral"
         assert "cache_control" not in rest

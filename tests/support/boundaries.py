@@ -7,10 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 
 from rag_splitters import Chunker, FixedSizeChunker
 from rag_splitters.text.sentences import sentence_spans
@@ -20,7 +18,6 @@ __all__ = [
     "ORDERS",
     "Case",
     "Cut",
-    "Remembering",
     "cuts_of",
     "errors",
     "sentences",
@@ -96,22 +93,6 @@ def errors(cut: Cut, case: Case) -> np.ndarray:
     half a subject apart, are wrongly said to be in one segment or in two (Beeferman et al. 1999),
     and where they have a wrong number of boundaries between them (Pevzner and Hearst 2002)."""
     return np.mean([_wrong(len(text), boundaries, cut(text)) for text, boundaries in case], axis=0)
-
-
-class Remembering(Embeddings):
-    """Asks a slow model for each text once."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.known: dict[str, list[float]] = {}
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        self.known.update(zip(new, self.model.embed_documents(new), strict=True))
-        return [self.known[text] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
 
 
 # What cuts

@@ -13,10 +13,11 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import BaseModel, Field
 
 from rag_splitters import Span
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer, message_of, post
 from tests.support.splitting import asplit_texts
 
 Script = Callable[[str], str]
@@ -82,6 +83,24 @@ class LlamaIndexDouble(CustomLLM):
         return CompletionResponse(text=self.script(prompt))
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class LlamaIndexChat(CustomLLM):
+    """A LlamaIndex LLM over the same protocol, which does not retry by itself."""
+
+    url: str
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="llama")
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        answer = post(self.url, "chat/completions", {"messages": [{"content": prompt}]})
+        return CompletionResponse(text=message_of(answer)["content"] or "", raw=answer)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
         raise NotImplementedError
 
 

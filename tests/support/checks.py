@@ -12,6 +12,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import _cluster_ends, _Context
 from rag_splitters.text.boundaries import boundary_before
@@ -23,7 +24,7 @@ from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import next_clause, next_line
 
-__all__ = ["check_chunker"]
+__all__ = ["check_chunker", "dropped_of_html"]
 
 # Strategies that Auto chooses, and that pack sentences.
 _BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
@@ -33,10 +34,20 @@ _WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}
 
 
 def check_chunker(
-    chunker: Chunker, text: str, dropped: Iterable[tuple[int, int]] = ()
+    chunker: Chunker, text: str, dropped: Iterable[tuple[int, int]] | None = None
 ) -> list[Span]:
-    """`rag_splitters.testing.check_chunker`, and that overlaps are the longest possible."""
+    """`rag_splitters.testing.check_chunker`, and that overlaps are the longest possible.
+
+    A strategy that reads HTML may drop what a browser does not show. Each modality has the size of
+    its own chunker.
+    """
+    if dropped is None:
+        dropped = dropped_of_html(chunker, text) if hasattr(chunker, "format") else ()
     spans = testing.check_chunker(chunker, text, dropped)
+    for span in spans:
+        own, content = getattr(chunker, str(span.modality), None), span.text_of(text)
+        is_cluster = len(_cluster_ends(content)) == 2
+        assert not isinstance(own, Chunker) or own.fits(content) or is_cluster, f"{span} is too big"
     is_tree = any(span.parent is not None for span in spans)
     if not is_tree and isinstance(chunker, SizedChunker):
         _check_longest_overlap(chunker, text, spans)
@@ -109,6 +120,19 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
+
+
+def dropped_of_html(chunker: Chunker, text: str) -> list[tuple[int, int]]:
+    """Return the parts of a page of which nothing is shown; of any other text, nothing."""
+    if detect_format(text, None, getattr(chunker, "format", "auto")) != "html":
+        return []
+    excerpt = plain_page(text, getattr(chunker, "main_content_only", True)).excerpt
+    parts, position = [], 0
+    for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
+        if start < end and excerpt.text[offset : offset + 1].strip():
+            parts.append((position, start))
+            position = max(position, end)
+    return [*parts, (position, len(text))]
 
 
 def _has_exact_overlap(chunker: SizedChunker) -> bool:

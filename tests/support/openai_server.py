@@ -1,4 +1,6 @@
-"""An OpenAI-compatible server on loopback that fails on demand; the OpenAI and Azure paths of it.
+"""A server of models on loopback, which fails on demand, and what clients need to reach it.
+
+It answers in the protocols of OpenAI, Azure and Anthropic:
 
 with OpenAIServer() as server:
     OpenAIEmbeddings(base_url=server.url, api_key="any", check_embedding_ctx_length=False)
@@ -17,13 +19,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 from typing_extensions import Self
 
 from rag_splitters.models import HashingEmbeddings
-
-__all__ = ["Fault", "OpenAIServer"]
+from rag_splitters.text.encodings import load_encoding
 
 DIMENSIONS = 64
+SECRET = "sk-very-secret-0123456789"
+TIMEOUT = 0.6
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,9 @@ class OpenAIServer:
         """The answer to a request that nothing happens to."""
         if path.partition("?")[0].endswith("/embeddings"):
             return self._embeddings(body)
-        content = self.answer(body["messages"][-1]["content"])
+        content = self.answer(text_of(body["messages"][-1]["content"]))
+        if path.endswith("/messages"):
+            return _anthropic(content)
         message = {"role": "assistant", "content": content, "refusal": None}
         choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": message}
         return {**_envelope(body, "chat.completion"), "choices": [choice]}
@@ -120,6 +126,13 @@ class OpenAIServer:
             for index, vector in enumerate(vectors)
         ]
         return {**_envelope(body, "list"), "data": data}
+
+
+def _anthropic(content: str) -> dict[str, Any]:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    blocks = [{"type": "text", "text": content}]
+    message = {"id": "1", "type": "message", "role": "assistant", "model": "claude"}
+    return {**message, "content": blocks, "stop_reason": "end_turn", "usage": usage}
 
 
 def encoded(vector: Sequence[float], encoding: str) -> Any:
@@ -174,3 +187,97 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+# Clients
+
+
+def openai_options(server: OpenAIServer, **others: Any) -> dict[str, Any]:
+    """Options of LangChain's clients for OpenAI."""
+    usual = {"model": "m", "base_url": server.url, "api_key": SECRET, "timeout": TIMEOUT}
+    return {**usual, **others}
+
+
+def azure_options(server: OpenAIServer, **others: Any) -> dict[str, Any]:
+    """Options of LangChain's clients for Azure."""
+    usual = {"azure_endpoint": server.root, "azure_deployment": "m", "api_version": "2024-10-21"}
+    return {**usual, "api_key": SECRET, "timeout": TIMEOUT, **others}
+
+
+def message_of(answer: dict[str, Any]) -> Any:
+    return answer["choices"][0]["message"]
+
+
+def post(url: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    response = httpx.post(f"{url}/{path}", json=content, headers=headers, timeout=TIMEOUT)
+    response.raise_for_status()
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+# A prompt cache like OpenAI's: prefixes of 1,024 tokens and more, by 128
+
+
+_STEP, _LEAST = 128, 1024
+
+
+class CachingServer(OpenAIServer):
+    """Counts the input tokens of prompts, and how many of them it has read before.
+
+    A prompt is in the cache when it has been answered, so prompts that arrive together with it do
+    not find it there.
+    """
+
+    def __init__(self, answer: Callable[[str], str], delay: float = 0.0) -> None:
+        super().__init__(answer)
+        self.delay = delay
+        self.tokens = self.cached = 0
+        self._prefixes: set[int] = set()
+        self._encoding: Any = load_encoding("cl100k_base")
+
+    def usual(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        tokens = self._encoding.encode_ordinary(text_of(body["messages"][-1]["content"]))
+        prefixes = list(_prefixes(tokens))
+        with self._lock:
+            found = [length for length, prefix in prefixes if prefix in self._prefixes]
+            self.tokens += len(tokens)
+            self.cached += max(found, default=0)
+        time.sleep(self.delay)
+        result = super().usual(path, body)
+        with self._lock:
+            self._prefixes.update(prefix for _, prefix in prefixes)
+        return result
+
+
+def text_of(content: Any) -> str:
+    """The text of a message, whether it comes whole or in blocks."""
+    return content if isinstance(content, str) else "".join(each["text"] for each in content)
+
+
+def _prefixes(tokens: Sequence[int]) -> list[tuple[int, int]]:
+    """The prefixes of a prompt that the cache can hold, as (length, hash)."""
+    prefixes, digest = [], 0
+    for start in range(0, len(tokens) - len(tokens) % _STEP, _STEP):
+        digest = hash((digest, tuple(tokens[start : start + _STEP])))
+        if start + _STEP >= _LEAST:
+            prefixes.append((start + _STEP, digest))
+    return prefixes
+
+
+def document(characters: int) -> str:
+    """A document with chapters, whose title says what "it" is."""
+    parts = ["# The Zephyr Turbine\n\n"]
+    size, number = 0, 0
+    while size < characters:
+        if number % 60 == 0:
+            parts.append(f"## Chapter {number // 60 + 1}\n\n")
+        stop = "\n\n" if number % 6 == 5 else " "
+        parts.append(
+            f"In year {1900 + number * 7 % 113} it turned {number * 31 % 997} times, and the "
+            f"keeper of station {number * 13 % 89} wrote that {number * 17 % 61} blades were new."
+            + stop
+        )
+        size += len(parts[-1])
+        number += 1
+    return "".join(parts)[:characters]

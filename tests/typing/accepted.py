@@ -79,14 +79,11 @@ chunkers: list[Chunker] = [
     SlidingWindowChunker(chunk_overlap=3),
     TitledChunker(chunker=RecursiveChunker(), title=None, include_headings=True),
     TokenChunker(length_function="tokens:o200k_base"),
-]
-sized: SizedChunker = RecursiveChunker()
-listed: list[Chunker] = [
     SeparatorChunker(separators=["x"], keep_separator=True, chunk_size=None),
     RecursiveChunker(separators=["x"], is_regex=True),
-    KeywordChunker(keywords=["a"]),
     HybridChunker(stages=[PageChunker(), SentenceChunker()]),
 ]
+sized: SizedChunker = RecursiveChunker()
 chunker = RecursiveChunker(chunk_size=10)
 assert_type(chunker.chunk("text", metadata={"title": "T"}, id="one"), Chunks)
 assert_type(chunker.spans("text"), list[Span])
