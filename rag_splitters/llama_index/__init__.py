@@ -12,6 +12,7 @@ from rag_splitters.llama_index.reader import FileReader, docling_document
 
 if TYPE_CHECKING:
     from rag_splitters.llama_index.embeddings import HashingEmbedding
+    from rag_splitters.llama_index.kvstores import JSONKVStore
     from rag_splitters.llama_index.retriever import (
         ParentDocumentRetriever,
         parent_document_retriever,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FileReader",
     "HashingEmbedding",
+    "JSONKVStore",
     "ParentDocumentRetriever",
     "PostgresStore",
     "RedisStore",
@@ -36,6 +38,7 @@ __all__ += parsers.__all__
 
 _LAZY = {
     "HashingEmbedding": "llama_index.embeddings",
+    "JSONKVStore": "llama_index.kvstores",
     "ParentDocumentRetriever": "llama_index.retriever",
     "PostgresStore": "parent_child.stores.postgres",
     "RedisStore": "parent_child.stores.redis",

@@ -30,6 +30,7 @@ from rag_splitters.llama_index.adapters import (
     to_entry,
     to_node,
 )
+from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
@@ -184,7 +185,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
                 "vectors: pass another one, or leave it out to use Chroma"
             )
         self.vector_store = vector_store
-        self.docstore = docstore
+        self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
         self.embed_model = embed_model
         parsers = {"child_parser": child_parser, "parent_parser": parent_parser or child_parser}
         for name, each in parsers.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import json
 import pydoc
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,8 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
-from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores import (
     FilterCondition,
     FilterOperator,
@@ -40,6 +39,7 @@ from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.langchain import parent_document_retriever as open_in_langchain
 from rag_splitters.llama_index import (
     HashingEmbedding,
+    JSONKVStore,
     ParentDocumentRetriever,
     SentenceNodeParser,
     SQLiteStore,
@@ -91,43 +91,13 @@ class ListVectorStore(BasePydanticVectorStore):
         )
 
 
-class DurableKVStore(BaseKVStore):
-    """A key-value store of JSON, as those on servers are."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, str] = {}
-
-    def put(self, key: str, val: dict[str, Any], collection: str = "data") -> None:
-        self.rows[key] = json.dumps(val)
-
-    def get(self, key: str, collection: str = "data") -> dict[str, Any] | None:
-        return json.loads(self.rows.get(key, "null"))  # type: ignore[no-any-return]
-
-    def get_all(self, collection: str = "data") -> dict[str, dict[str, Any]]:
-        return {key: json.loads(row) for key, row in self.rows.items()}
-
-    def delete(self, key: str, collection: str = "data") -> bool:
-        return self.rows.pop(key, None) is not None
-
-    async def aput(self, *args: Any, **kwargs: Any) -> None:
-        self.put(*args, **kwargs)
-
-    async def aget(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
-        return self.get(*args, **kwargs)
-
-    async def aget_all(self, *args: Any, **kwargs: Any) -> dict[str, dict[str, Any]]:
-        return self.get_all(*args, **kwargs)
-
-    async def adelete(self, *args: Any, **kwargs: Any) -> bool:
-        return self.delete(*args, **kwargs)
-
-
 DOCSTORES: dict[str, Callable[[Path], Any]] = {
     "memory": lambda path: None,
     "SimpleKVStore": lambda path: SimpleKVStore(),
     "SQLiteStore": lambda path: SQLiteStore(path / "kv.sqlite"),
-    "DurableKVStore": lambda path: DurableKVStore(),
+    "JSONKVStore": lambda path: JSONKVStore(SQLiteStore(path / "kv.sqlite")),
     "SimpleDocumentStore": lambda path: SimpleDocumentStore(),
+    "KVDocumentStore": lambda path: KVDocumentStore(JSONKVStore(SQLiteStore(path / "docs.sqlite"))),
 }
 
 
