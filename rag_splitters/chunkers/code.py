@@ -73,7 +73,6 @@ class CodeChunker(SizedChunker):
             unbreakable=lambda: find_signatures(text, language),
             keep_with_next=_in_yaml if language == "yaml" else lead_start,
             indentation=lambda start: line_start(text, start),
-            part_end=syntax.end_around if syntax else None,
         )
         spans = pack(structure, self.sizes)
         for span in spans:

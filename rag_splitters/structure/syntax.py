@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -65,12 +65,13 @@ class Syntax:
 
     def path(self, start: int, end: int) -> list[str]:
         """Return the names of the definitions around `start` to `end`, the outermost first."""
-        names = [each.name for each in self._before(start) if each.end >= end]
+        names: list[str] = []
+        index = bisect_right(self.definitions, start, key=lambda each: each.start) - 1
+        while index >= 0:
+            each = self.definitions[index]
+            names += [each.name] if each.end >= end else []
+            index = each.parent
         return names[::-1]
-
-    def end_around(self, position: int) -> int:
-        """Return the end of the innermost definition around a position, or -1."""
-        return next((each.end for each in self._before(position) if each.end > position), -1)
 
     def add_returns(self, text: str) -> None:
         """Move all positions to those in a text whose carriage returns were left out."""
@@ -82,13 +83,6 @@ class Syntax:
         self.levels, self.joints = [*map(moved, self.levels)], moved(self.joints)
         for each in self.definitions:
             each.start, each.end = moved((each.start, each.end))
-
-    def _before(self, position: int) -> Iterator[Definition]:
-        """Yield the last definition that begins up to a position, and those around it."""
-        index = bisect_right(self.definitions, position, key=lambda each: each.start) - 1
-        while index >= 0:
-            yield self.definitions[index]
-            index = self.definitions[index].parent
 
 
 def read_syntax(text: str, language: str) -> Syntax:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
+from pydantic import ConfigDict, TypeAdapter
+
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import stored_number, whole_number
 from rag_splitters.span import Span
@@ -35,8 +37,12 @@ PLACES = tuple(key for keys in _KEYS.values() for key in keys)
 """The metadata keys for the origin of a chunk."""
 
 
-Row: TypeAlias = "tuple[int, float, float]"
+Row: TypeAlias = tuple[int, float, float]
 """The offset in the text at which values begin to apply, and the first and last value."""
+
+_ORIGINS: TypeAdapter[dict[str, Any]] = TypeAdapter(
+    dict[str, int | list[tuple[int, int | float, int | float]]], config=ConfigDict(strict=True)
+)
 
 
 class ReadingOptions(NamedTuple):
@@ -155,7 +161,7 @@ def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]
     for first, last in _KEYS.values():
         lows: list[Any] = [chunk.get(first) for chunk in chunks]
         highs: list[Any] = [chunk.get(last) for chunk in chunks]
-        if chunks and all(map(_is_number, [*lows, *highs])):
+        if chunks and all(type(value) in (int, float) for value in [*lows, *highs]):
             places |= {first: min(lows), last: max(highs)}
     return places
 
@@ -240,33 +246,17 @@ def _counted(text: str, breaks: Callable[[str], list[int]], first: int) -> _Tabl
 @lru_cache(maxsize=8)
 def _tables(value: str, text: str) -> Mapping[str, _Table | Excerpt]:
     try:
-        content = json.loads(value)
-    except (ValueError, RecursionError):
+        content = _ORIGINS.validate_json(value)
+    except ValueError:
         return {}
-    if content.get("length") != len(text):
+    if content.pop("length", None) != len(text):
         return {}
     tables: dict[str, _Table | Excerpt] = {}
-    for name in _KEYS:
-        if name not in content:
-            continue
-        rows = content[name]
-        if not _is_table(rows) or (name == "file" and rows[0][0] != 0):
+    for name, rows in content.items():
+        if name not in _KEYS or not isinstance(rows, list) or not rows:
+            return {}
+        offsets = [row[0] for row in rows]
+        if offsets != sorted(offsets) or (name == "file" and offsets[0]):
             return {}
         tables[name] = Excerpt(text, *zip(*rows, strict=True)) if name == "file" else _Table(rows)
     return tables
-
-
-def _is_table(rows: Any) -> bool:
-    """Whether these are rows of (offset, first, last), sorted by offset."""
-    if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
-        return False
-    offsets = [row[0] for row in rows]
-    return offsets == sorted(offsets)
-
-
-def _is_row(row: Any) -> bool:
-    return isinstance(row, list) and len(row) == 3 and all(map(_is_number, row))
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)

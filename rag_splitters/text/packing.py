@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from rag_splitters.span import Span
@@ -133,8 +132,6 @@ class _Packer:
         self.keep_with_next = structure.keep_with_next
         _, self.measure, unbreakable = structure.fit(sizes)
         self.unbreakable = unbreakable or None
-        part_end = structure.part_end
-        self.choose_cut = partial(self.cut_in_part, part_end) if part_end else self.last_cut
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
@@ -245,9 +242,9 @@ class _Packer:
             if limit >= stop:
                 cut = stop, 0
             elif trim and text[limit].isspace() and self.may_trim_from(begin, limit):
-                cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
+                cut = self.last_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
-                cut = self.choose_cut(start, begin, limit, limit)
+                cut = self.last_cut(start, begin, limit, limit)
             is_near = stop - limit < limit - start  # else the rest needs no measuring
             if self.min_size and is_near and begin < cut[0] < stop:
                 cut = self.with_large_rest(start, begin, cut, stop)
@@ -264,7 +261,7 @@ class _Packer:
         if not self.is_small(cut[0], stop):
             return cut
         high = min(self.measure.earliest(stop, self.min_size), cut[0])
-        earlier = self.choose_cut(start, begin, high, high) if high > begin else cut
+        earlier = self.last_cut(start, begin, high, high) if high > begin else cut
         is_worse = earlier[1] > cut[1] or self.is_small(begin, earlier[0])
         return cut if is_worse or earlier[0] <= begin else earlier
 
@@ -291,19 +288,6 @@ class _Packer:
             if not self.is_small(start, stop) or stop in self.apart:
                 return min(stop, self.text_end)
         return self.text_end
-
-    def cut_in_part(
-        self, part_end: Callable[[int], int], start: int, begin: int, high: int, limit: int
-    ) -> Cut:
-        """Return the last cut, or an earlier one if the rest of the part it divides is tiny."""
-        cut = self.last_cut(start, begin, high, limit)
-        end = part_end(cut[0])
-        if end < 0 or not self.measure.is_tiny(cut[0], end, self.size):
-            return cut
-        high = min(self.measure.earliest(end, self.size // 4), cut[0])
-        earlier = self.last_cut(start, begin, high, high)[0] if high > begin else begin
-        is_large = self.measure.length(begin, earlier) * 4 >= self.size
-        return (earlier, 0) if is_large and part_end(earlier) == end else cut
 
     def last_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
         """Return the last cut of the coarsest level, or else after the last cluster that fits."""
@@ -355,12 +339,11 @@ class _Packer:
     ) -> int:
         """Return a cut of finer levels, with enough text after the lead before `after_lead`; or -1.
 
-        Enough is more text than the lead, or twice as much if the cut is inside a clause. If that
-        much fits, all of the clauses or lines before that cut are enough.
+        Enough is more text than the lead, or twice as much if the cut is inside a clause. Then all
+        of the lines before that cut are enough.
         """
         text, length = self.text, self.measure.length
         lead_length = length(begin, after_lead)
-        partial = -1  # the last cut with less text
         for level in levels:
             cut = level(low, high)
             while cut > low and not at_cluster(text, begin, cut):
@@ -369,14 +352,11 @@ class _Packer:
                 continue
             is_inside = text[cut - 1] == " " and text[cut - 2] not in _CLAUSE_ENDS
             if length(after_lead, cut) <= lead_length * (1 + is_inside):
-                partial = partial if is_inside else max(partial, cut)
-            elif not is_inside:
+                continue
+            line = text.rfind("\n", skip_space(text, after_lead), cut) + 1 if is_inside else 0
+            if not line:
                 return cut
-            elif partial > low:
-                return partial
-            elif not (line := text.rfind("\n", skip_space(text, after_lead), cut) + 1):
-                return cut
-            elif (line := self.before_leads(begin, line)) > low:
+            if (line := self.before_leads(begin, line)) > low:
                 return line
         return -1
 

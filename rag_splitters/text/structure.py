@@ -111,8 +111,6 @@ class Structure:
             preferred to a cut at the levels after them.
         indentation: returns the start of the indentation of the line that begins at an offset, if
             a chunk is to keep it, or the offset.
-        part_end: returns the end of the innermost part (a definition) around an offset, or -1. No
-            chunk begins with the last few lines of one if an earlier cut leaves more of it.
 
     >>> from rag_splitters.text.boundaries import words
     >>> structure = Structure("one two three", [words("one two three")])
@@ -130,7 +128,6 @@ class Structure:
     resume: Callable[[int], int] | None = None
     whole_levels: int = 0
     indentation: Callable[[int], int] | None = None
-    part_end: Callable[[int], int] | None = None
     _fit: Fit | None = field(default=None, init=False, repr=False, compare=False)
     _measure: tuple[LengthFunction, Measure] | None = field(
         default=None, init=False, repr=False, compare=False

@@ -22,7 +22,6 @@ from rag_splitters import (
     Span,
     TitledChunker,
 )
-from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.html.text import Stripped, plain_page
 from rag_splitters.structure.html.tree import parse_html
@@ -238,24 +237,6 @@ def test_hidden_facts_of_a_report_are_no_text(main_content_only: bool) -> None:
     page = f"<html><body><div style=display:none>{facts}</div>{text}</body></html>"
     (chunk,) = ContentAwareChunker(main_content_only=main_content_only).chunk(page)
     assert chunk.text == "Sold 7 cups."
-
-
-@pytest.mark.parametrize(
-    ("markup", "is_kicker"),
-    [
-        ("<p>Hot.</p><section><span>1.27.0</span> · <a>Source</a><h3>Tea</h3></section>", True),
-        ("<main><header>News<h1>Tea</h1></header>", True),
-        ("<div><p>News</p><h3>Tea</h3></div>", False),
-        ("<div>Welcome to us.<h3>Tea</h3></div>", False),
-        ("<div><p>Hot.</p>News<h3>Tea</h3></div>", False),
-        (f"<div>{'News ' * 20}<h3>Tea</h3></div>", False),
-        ("<main>News<h3>Tea</h3></main>", False),
-    ],
-)
-def test_a_few_words_above_a_heading_belong_to_it(markup: str, is_kicker: bool) -> None:
-    headings = [block for block in read_blocks(markup, "html") if block.kind == "heading"]
-    assert [block.title for block in headings] == ["Tea"]
-    assert is_kicker == (markup[headings[0].start :].find("<h") > 4)
 
 
 def test_a_block_ends_only_a_paragraph_of_its_own_scope() -> None:

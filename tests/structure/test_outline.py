@@ -19,6 +19,7 @@ from rag_splitters import (
 )
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks, read_headings
 from rag_splitters.structure.outline import Outline, title_of
+from rag_splitters.structure.stored_outline import stored_headings, write_outline
 from tests.support.counting import record_calls
 
 ROOT = Path(__file__).parents[2]
@@ -304,3 +305,15 @@ def test_the_title_of_a_long_text_needs_only_its_beginning(monkeypatch: pytest.M
     assert title_of("[a](b)\n\n" + prose + "# Late", {}) == "Late"
     matter = "---\n" + "# a: b\n\n" * 2_000 + "x: y\n---\n\n# Tea\n\n"
     assert title_of(matter + prose, {"source": "a.md"}) == "Tea"
+
+
+def test_text_after_details_stands_under_the_heading_before_them() -> None:
+    text = "# Tea\n\n<details>\n<summary>More</summary>\n\n## Green\n\nCool.\n\n</details>\n\nHot."
+    outline = Outline.of(text, "markdown")
+    assert outline.above(text.index("Hot")) == outline.above(text.index("Cool")) == ("Tea",)
+
+
+def test_stored_heading_may_hold_a_lone_surrogate() -> None:
+    text = "T\ud800a\nHot."
+    heading = Block("heading", 0, 3, 1, "T\ud800a")
+    assert stored_headings(text, write_outline(text, [heading])) == [heading]

@@ -379,13 +379,10 @@ _DETAILS = re.compile(r"<(/?)details\b", re.IGNORECASE)
 
 
 def _in_details(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """Give the blocks of each `<details>` a group; a heading in it is below the section around.
-
-    A heading without a section around it, or below one of level 6, is a paragraph.
-    """
+    """Give the blocks of each `<details>` a group. Its headings, which would not end, are text."""
     results: list[Block] = []
     group = max((block.group for block in blocks), default=0)
-    section = depth = 0  # the level of the heading before, and of nested elements
+    depth = 0
     for block in blocks:
         before = depth
         if block.kind == "html":
@@ -394,12 +391,8 @@ def _in_details(text: str, blocks: Sequence[Block]) -> list[Block]:
             group += before == 0 < depth
         if before or depth:
             block = replace(block, group=group)
-            if block.kind == "heading" and section in (0, 6):
-                block = replace(block, kind="paragraph", level=0, title="")
-            elif block.kind == "heading":
-                block = replace(block, level=max(block.level, section + 1))
-        elif block.kind == "heading":
-            section = block.level
+        if depth and block.kind == "heading":
+            block = replace(block, kind="paragraph", level=0, title="")
         results.append(block)
     return results
 

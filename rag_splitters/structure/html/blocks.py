@@ -18,13 +18,12 @@ from rag_splitters.text.lines import VISIBLE
 
 _WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
-_LONGEST_TAG, _LONGEST_CAPTION, _LONGEST_KICKER = 500, 2000, 80  # characters
+_LONGEST_TAG, _LONGEST_CAPTION = 500, 2000  # characters
 _DROPPED_INLINE = frozenset(
     "a annotation annotation-xml button cdata comment declaration span svg".split()
 )
 _NOT_IN_HEADING = frozenset("blockquote dl figure hr pre table".split()) | HEADINGS | LISTS | ITEMS
 _KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
-_AROUND_KICKER = frozenset("article div header section".split())
 _NOT_IN_DATA = HEADINGS | {"pre"}
 
 
@@ -157,24 +156,10 @@ class _Reader:
         title = self._plain(heading.start, heading.end, dropped)
         if paragraphs > 1 or not title or self._context.kind == "quote":
             return False
-        if not self._is_kicker(heading):
-            self._flush(heading.start)
+        self._flush(heading.start)
         self._start(heading.start)
         self._put("heading", self._begin, heading.end, title, int(heading.name[1]))
         return True
-
-    def _is_kicker(self, heading: Element) -> bool:
-        """Whether the pending text is a date, version or category that belongs to the heading.
-
-        It is a few words in no element of their own, the first in the element around the heading.
-        """
-        around = heading.parent
-        if not self._filled or around is None or around.name not in _AROUND_KICKER:
-            return False
-        if self._blocks and self._blocks[-1].end > around.start:
-            return False
-        words = self._plain(self._begin, heading.start, self._marks)
-        return len(words) <= _LONGEST_KICKER and words[-1:] not in tuple(".!?:")
 
     def finished(self) -> list[Block]:
         """Return all blocks. Tags at the end belong to the last one."""
