@@ -19,7 +19,6 @@ from rag_splitters.contract.streams import Handle, check_streams, stream_chunks
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
-from rag_splitters.models.pickling import forget_answers
 from rag_splitters.parameters.checks import check_has, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
@@ -165,7 +164,6 @@ class Chunker(BaseModel):
                 results = run(_plan_with_places(self, group))
             raise_or_collect(failures, group, results)
             yield from results
-        forget_answers(self)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
         """Asynchronous `split`: models are awaited, and texts are cut in worker threads."""
@@ -175,7 +173,6 @@ class Chunker(BaseModel):
             raise_or_collect(failures, group, results)
             for spans in results:
                 yield spans
-        forget_answers(self)
 
     def with_places(self, spans: list[Span], source: Source) -> list[Span]:
         """Return the spans of a source with their places in the file that it was read from."""

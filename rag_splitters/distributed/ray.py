@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.distributed.columns import check_table, load
 from rag_splitters.distributed.indexing import (
     IDENTITY,
@@ -20,7 +21,7 @@ from rag_splitters.distributed.indexing import (
 from rag_splitters.distributed.splitter import TableSplitter
 from rag_splitters.errors import InputTypeError
 from rag_splitters.extras import needs
-from rag_splitters.models.pickling import models_of
+from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def split_dataset(dataset: Dataset, splitter: TableSplitter, **options: Any) -> 
     work: Any = _Splitting if in_actors else _split
     if not in_actors:  # actors may hold all CPUs, and then no task could divide the blocks
         # Ray reads many small files as one block, and one block is one task, on one core.
-        batches = 1 if any(models_of(splitter.chunker)) else _BATCHES_PER_TASK
+        values = (value for chunker in chunkers_in(splitter.chunker) for _, value in chunker)
+        has_model = any(isinstance(value, ModelHolder) for value in values)
+        batches = 1 if has_model else _BATCHES_PER_TASK
         per_task = batches * splitter.batch_size
         dataset = dataset.repartition(target_num_rows_per_block=per_task)
     return dataset.map_batches(

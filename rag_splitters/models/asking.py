@@ -16,7 +16,13 @@ from pydantic import BaseModel
 
 from rag_splitters.calls import Batch, Call, arun, run
 from rag_splitters.errors import InputError
-from rag_splitters.models.cache import Answers, TextCache, answer_keys, answer_text, read_answer
+from rag_splitters.models.cache import (
+    CachedAnswers,
+    TextCache,
+    answer_keys,
+    answer_text,
+    read_answer,
+)
 from rag_splitters.models.calling import for_each
 from rag_splitters.models.chat import Asking, ChatModel
 from rag_splitters.models.embedder import Embedder, Row, TextPosition, rows_of
@@ -186,25 +192,21 @@ async def _answer_all(
     first: dict[str, _Question] = {}
     for question in questions:
         first.setdefault(question.key, question)
-    keys = {key: key for key in first}
     read = partial(read_answer, schema=schema)
-    memory = Answers(model.memory, schema, cache, keys, read, answer_text)
-    recalled = await memory.recall(list(first))
+    cached = CachedAnswers(cache, {key: key for key in first}, read, answer_text)
+    recalled = await cached.recall(list(first))
     answers = {k: answer for k, answer in recalled.items() if not first[k].problem_of(answer)}
     missing = [question for key, question in first.items() if key not in answers]
     if missing:
         asking = Asking(model, schema)
-        ask_one = partial(_ask_until_valid, asking, model, max_retries, memory)
-        try:
-            received = await for_each(ask_one, missing, model.max_concurrency or 1)
-        finally:
-            memory.expect([question.key for question in missing])
+        ask_one = partial(_ask_until_valid, asking, model, max_retries, cached)
+        received = await for_each(ask_one, missing, model.max_concurrency or 1)
         answers |= zip((question.key for question in missing), received, strict=True)
     return [answers[question.key] for question in questions]
 
 
 async def _ask_until_valid(
-    asking: Asking, model: ChatModel, retries: int, memory: Answers, question: _Question
+    asking: Asking, model: ChatModel, retries: int, cached: CachedAnswers, question: _Question
 ) -> str | BaseModel | ModelError:
     """Ask a question, and ask it again as often after an invalid answer."""
     prompt = question.prompt
@@ -215,7 +217,7 @@ async def _ask_until_valid(
         elif problem := question.problem_of(answer):
             error = question.error(problem, model)
         else:
-            await memory.keep({question.key: answer})
+            await cached.keep({question.key: answer})
             return answer
         if not error.answered or not retries:
             return error

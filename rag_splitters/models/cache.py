@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from rag_splitters.calls import call, call_method
 from rag_splitters.errors import FileError, InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import cache_name
-from rag_splitters.models.memory import Memory
 from rag_splitters.sqlite import Database, decode, encode
 
 if TYPE_CHECKING:
@@ -234,13 +233,10 @@ def read_vector(text: str | None) -> NDArray[np.float32] | None:
     return vector if vector.size and np.isfinite(vector).all() else None
 
 
-class Answers:
-    """What need not be asked for: what the model has answered before, and what is in the cache.
+class CachedAnswers:
+    """The answers in the user's cache, if there is one.
 
     Parameters:
-        memory: the memory of the model.
-        kind: the kind of answers, such as the schema that they have.
-        cache: the user's cache, if there is one.
         keys: the key in the cache of everything to ask for.
         read: reads an answer from the cache; returns None if it is damaged.
         write: writes an answer for the cache.
@@ -248,37 +244,26 @@ class Answers:
 
     def __init__(
         self,
-        memory: Memory,
-        kind: Hashable,
         cache: TextCache | None,
         keys: Mapping[str, str],
         read: Callable[[str | None], Any],
         write: Callable[[Any], str],
     ) -> None:
-        self._memory, self._kind, self._cache, self._keys = memory, kind, cache, keys
-        self._read, self._write = read, write
+        self._cache, self._keys, self._read, self._write = cache, keys, read, write
 
     async def recall(self, items: Sequence[str]) -> dict[str, Any]:
         """Return the answers that exist."""
-        recalled = self._memory.recall([(self._kind, item) for item in items])
-        answers = {item: answer for (_, item), answer in recalled.items()}
-        others = [item for item in items if item not in answers]
-        if self._cache is not None and others:
-            texts = await self._cache.read([self._keys[item] for item in others])
-            cached = zip(others, map(self._read, texts), strict=True)
-            answers |= {item: answer for item, answer in cached if answer is not None}
-        return answers
+        if self._cache is None:
+            return {}
+        texts = await self._cache.read([self._keys[item] for item in items])
+        answers = zip(items, map(self._read, texts), strict=True)
+        return {item: answer for item, answer in answers if answer is not None}
 
     async def keep(self, answers: Mapping[str, Any]) -> None:
         """Keep answers as they arrive."""
-        self._memory.keep({(self._kind, item): answer for item, answer in answers.items()})
         if self._cache is not None and answers:
             pairs = [(self._keys[item], self._write(each)) for item, each in answers.items()]
             await self._cache.write(pairs)
-
-    def expect(self, items: Sequence[str]) -> None:
-        """Note what was asked for at the end, whether it was answered or not."""
-        self._memory.expect([(self._kind, item) for item in items])
 
 
 def check_cache(cache: TextCache | None, model: Any) -> None:

@@ -10,7 +10,13 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputTypeError
-from rag_splitters.models.cache import Answers, TextCache, read_vector, vector_keys, vector_text
+from rag_splitters.models.cache import (
+    CachedAnswers,
+    TextCache,
+    read_vector,
+    vector_keys,
+    vector_text,
+)
 from rag_splitters.models.calling import Stop, for_each, with_retries
 from rag_splitters.models.clients import (
     client_retries,
@@ -23,7 +29,7 @@ from rag_splitters.models.clients import (
 from rag_splitters.models.describing import load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HASHING_NAME, HashingEmbeddings
-from rag_splitters.models.limits import Limits, Request, limits, requests, token_counts
+from rag_splitters.models.limits import Limits, Request, limits, requests
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
 from rag_splitters.parameters.checks import whole_number
@@ -54,11 +60,10 @@ _KINDS = (
 class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
 
-    Equal texts are embedded once. If a request fails, the answers to the others are kept for the
-    next attempt. Lone surrogates, which no client can send, are replaced before the model sees
-    them. The repr, pickles and errors hold no secret: a model with an API key cannot be pickled, so
-    pass a factory for work in other processes. The methods with LangChain's names make it an
-    embedding model for LangChain's stores.
+    Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
+    the model sees them. The repr, pickles and errors hold no secret: a model with an API key cannot
+    be pickled, so pass a factory for work in other processes. The methods with LangChain's names
+    make it an embedding model for LangChain's stores.
 
     Parameters:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
@@ -71,8 +76,8 @@ class Embedder(ModelHolder):
             batches, so that several can run concurrently.
         max_tokens: maximum number of tokens in one request; a longer text goes alone. None:
             300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
-            does not say how many texts it sends. Tokens are counted for OpenAI's models; for
-            others, UTF-8 bytes are counted, because no text has more tokens than bytes.
+            does not say how many texts it sends. A text counts as many tokens as it has bytes in
+            UTF-8; no tokenizer makes more of it.
         max_concurrency: maximum number of concurrent calls. A function that is not async and a
             model in this process get one call at a time.
         max_retries: how often to repeat a call after a rate limit, a time-out, a lost connection or
@@ -214,7 +219,7 @@ class _Batches:
         kind = "question" if questions else "vector"
         names = vector_keys(embedder, list(self._numbers), kind) if cache else []
         keys = dict(zip(self._numbers, names, strict=False))
-        self._answers = Answers(embedder.memory, kind, cache, keys, read_vector, vector_text)
+        self._cached = CachedAnswers(cache, keys, read_vector, vector_text)
         self._max_concurrency = embedder.max_concurrency if is_parallel else 1
         self._stop = Stop(self._max_concurrency)
         self._failures, self._count = 0, 0
@@ -222,16 +227,13 @@ class _Batches:
 
     async def rows(self) -> list[Row]:
         """Return the vector of each text, or the error instead."""
-        row_of: dict[str, Row] = await self._answers.recall(list(self._numbers))
+        row_of: dict[str, Row] = await self._cached.recall(list(self._numbers))
         self._texts = [text for text in self._numbers if text not in row_of]
-        counts = token_counts(self._model, self._texts, self._limits.tokens)
+        counts = [len(text.encode()) for text in self._texts]  # no tokenizer makes more tokens
         calls = requests(counts, self._limits)
         self._count = len(calls)
         self._allowed_failures = 2 * len(self._texts).bit_length()
-        try:
-            answers = await for_each(self._vectors, calls, self._max_concurrency)
-        finally:
-            self._answers.expect(self._texts)
+        answers = await for_each(self._vectors, calls, self._max_concurrency)
         self._check_lengths(answers)
         row_of |= zip(self._texts, (row for answer in answers for row in answer), strict=True)
         return [row_of[text] for text in map(without_surrogates, self._all)]
@@ -288,7 +290,7 @@ class _Batches:
         for row, problem in problems.items():
             rows[row] = self._error(f"{self._name(request)}: {problem}")
         pairs = zip(self._texts[start:end], rows, strict=True)
-        await self._answers.keep({text: row for text, row in pairs if is_vector(row)})
+        await self._cached.keep({text: row for text, row in pairs if is_vector(row)})
         return rows
 
     def _check_lengths(self, answers: Sequence[Sequence[Row]]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from rag_splitters.models.clients import client_batch, is_embedding_client
-from rag_splitters.text.sizing import Sizer, sizer
 
 Request: TypeAlias = tuple[int, int, int]
 """The number of a call, its first text, and the end of its texts."""
@@ -48,37 +47,11 @@ def limits(
     return Limits(texts, min(batch or texts, texts), max_tokens or tokens)
 
 
-def token_counts(model: Any, texts: Sequence[str], max_tokens: int) -> list[int]:
-    """Return an upper bound for the number of tokens of each text.
-
-    A text has at most as many tokens as bytes in UTF-8, whatever the tokenizer, and bytes are cheap
-    to count. Tokens are only counted if the bytes exceed `max_tokens` in total and the model is one
-    of OpenAI's, whose tokenizer is available: English needs only a quarter of the requests then.
-    """
-    counts = [len(text.encode()) for text in texts]
-    if sum(counts) > max_tokens and (measure := _openai_sizer(model)):
-        counts = [measure(text).length(0, len(text)) for text in texts]
-    return counts
-
-
-def _openai_sizer(model: Any) -> Sizer | None:
-    """Return the tokenizer of one of OpenAI's models, or None."""
-    from tiktoken.model import encoding_name_for_model
-
-    for name in (getattr(model, "model_name", None), getattr(model, "model", None)):
-        if isinstance(name, str):
-            try:
-                return sizer(f"tokens:{encoding_name_for_model(name)}")
-            except (KeyError, ValueError):  # not OpenAI's, or its vocabulary is not available
-                continue
-    return None
-
-
 def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
     """Divide texts into calls within the limits; a text that is too long gets its own.
 
     Parameters:
-        counts: the number of tokens of each text.
+        counts: an upper bound for the number of tokens of each text.
 
     >>> requests([4, 1, 2, 4, 1], Limits(texts=2, batch=2, tokens=3))
     [(0, 0, 1), (1, 1, 3), (2, 3, 4), (3, 4, 5)]

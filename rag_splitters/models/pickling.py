@@ -15,12 +15,10 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from pydantic import BaseModel
 from typing_extensions import Self
 
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.models.describing import describe_model
-from rag_splitters.models.memory import Memory, memory_of
 from rag_splitters.models.secrets import (
     SAFE_HEADERS,
     is_secret,
@@ -56,11 +54,6 @@ class ModelHolder:
         """The model's stable name."""
         return describe_model(self.model)
 
-    @property
-    def memory(self) -> Memory:
-        """What the model has answered, for another attempt after a failure."""
-        return memory_of(self.model)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description})"
 
@@ -83,27 +76,6 @@ class ModelHolder:
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
-
-
-def models_of(settings: BaseModel) -> Iterator[ModelHolder]:
-    """Yield the models in the fields of a chunker, and of the chunkers inside it."""
-    values = [getattr(settings, name) for name in type(settings).model_fields]
-    while values:
-        value = values.pop()
-        if isinstance(value, ModelHolder):
-            yield value
-        elif isinstance(value, BaseModel):
-            yield from models_of(value)
-        elif isinstance(value, (list, tuple)):
-            values += value
-        elif isinstance(value, dict):
-            values += value.values()
-
-
-def forget_answers(settings: BaseModel) -> None:
-    """Let the models of a chunker forget what they answered, at the end of an operation."""
-    for holder in models_of(settings):
-        holder.memory.forget()
 
 
 def _is_factory(value: Any) -> bool:

@@ -52,10 +52,6 @@ class Vectors:
         """Return a row for each text."""
         return await embed(self._embedder, texts)
 
-    def forget(self) -> None:
-        """Let the model forget what it answered, once that is stored."""
-        self._embedder.memory.forget()
-
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
@@ -186,7 +182,6 @@ async def embed_children(
     unknown = [text for text in dict.fromkeys(texts) if text not in own_vectors]
     for batch in batched(unknown, batch_size):
         own_vectors.update(zip(batch, await vectors.embed_texts(batch), strict=True))
-    vectors.forget()
     rows = np.stack([own_vectors[text] for text in texts])
     if weights:
         is_next = np.diff(np.asarray(places), axis=0) == (0, 1)

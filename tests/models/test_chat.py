@@ -17,10 +17,12 @@ from langchain_core.runnables import RunnableLambda
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel
 
+from rag_splitters.calls import run, together
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
+from rag_splitters.models import ask as ask_in_plan
 from rag_splitters.span import Span
-from tests.support.chat_doubles import LlamaIndexDouble
+from tests.support.chat_doubles import Function, LlamaIndexDouble
 from tests.support.openai_clients import azure_options, openai_options
 from tests.support.openai_server import OpenAIServer
 
@@ -210,6 +212,14 @@ def test_chat_model_of_a_chat_model_changes_what_is_passed() -> None:
 
 def test_chat_model_sends_no_lone_surrogates() -> None:
     assert ask(chat_model(called), ["a\ud800b"]) == ["A\ufffdB"]
+
+
+def test_equal_prompts_of_several_plans_are_sent_once() -> None:
+    answer = Function(str.upper)
+    model = chat_model(answer)
+    plans = [ask_in_plan(model, ["tea", "rain"]), ask_in_plan(model, ["rain", "tea", "rain"])]
+    assert run(together(plans)) == [["TEA", "RAIN"], ["RAIN", "TEA", "RAIN"]]
+    assert sorted(answer.prompts) == ["rain", "tea"]
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", 3, None, FakeListChatModel])
