@@ -23,7 +23,6 @@ from starlette.staticfiles import StaticFiles
 from rag_splitters import CATALOGUE
 from rag_splitters.chunkers.by_name import changed_parameters, describe_strategy, models_in
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError
 from rag_splitters.playground.cutting import Cut, Hit
@@ -222,8 +221,7 @@ class _Page:
         if "llm" in models_in(chunker):
             return f"calls {self.models.descriptions['llm']}"
         # A regular expression can run for ever, and a link can come from anyone.
-        changed = {name for each in chunkers_in(chunker) for name in changed_parameters(each)}
-        if side.is_linked and not changed.isdisjoint(_REGEX_PARAMETERS):
+        if side.is_linked and not changed_parameters(chunker).keys().isdisjoint(_REGEX_PARAMETERS):
             return "uses regular expressions that came with a link"
         return ""
 

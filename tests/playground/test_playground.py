@@ -150,19 +150,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "keyword": {"keywords": ["tram", "it's"], "patterns": [r"^## \w+"], "chunk_size": 400},
     "page": {"chunk_size": 400, "page_break": "\n## "},
     "hierarchical": {"chunk_sizes": [900, 300], "emit": "all"},
-    "table": {"text": {"strategy": "sentence", "chunk_size": 90}, "render": "markdown"},
-    "modality": {"image": "drop", "text": {"strategy": "paragraph", "chunk_size": 300}},
-    "hybrid": {
-        "stages": [
-            {"strategy": "page", "chunk_size": 900},
-            {"strategy": "titled", "chunker": {"strategy": "recursive", "chunk_size": 80}},
-        ]
-    },
-    "titled": {"title": "A 'title'", "chunker": {"strategy": "sentence", "chunk_size": 200}},
+    "table": {"text": "sentence", "render": "markdown"},
+    "modality": {"image": "drop", "text": "paragraph", "chunk_size": 300},
+    "hybrid": {"stages": ["page", "titled"], "chunk_size": 200},
+    "titled": {"title": "A 'title'", "chunker": "sentence", "chunk_size": 200},
     "semantic": {"chunk_size": 400, "breakpoint_threshold_type": "gradient"},
     "topic": {"chunk_size": 400, "n_topics": 3},
-    "agentic": {"chunk_size": 500, "on_error": {"strategy": "sentence", "chunk_size": 100}},
-    "contextual": {"chunker": {"strategy": "recursive", "chunk_size": 300}},
+    "agentic": {"chunk_size": 500, "on_error": "sentence"},
+    "contextual": {"chunker": "sentence", "chunk_size": 300},
 }
 
 
@@ -299,7 +294,7 @@ def test_form_offers_every_parameter_but_models_and_caches(client: TestClient, n
     )
     page = BeautifulSoup(client.get("/", params={"a": name}).text, "html.parser")
     controls = page.select("[name^='a.']")
-    assert {each["name"].split(".")[1].removesuffix("-before") for each in controls} == set(offered)
+    assert {each["name"].removeprefix("a.") for each in controls} == set(offered)
     sent = {"a": name} | {each["name"]: value_of(each) for each in controls if is_sent(each)}
     assert read_strategy(sent, "a") == {"strategy": name}, "what the form sends is the defaults"
 
@@ -318,27 +313,10 @@ def test_sizes_stay_when_the_strategy_changes(client: TestClient) -> None:
     sent = {"a": "titled", "a-before": "recursive", "a.chunk_size": "300", "a.chunk_overlap": "0"}
     parts = Parts(client.post("/settings", data=sent))
     assert parts["a.chunk_size"]["value"] == "300"
-    assert parts.soup.find(id="a.chunker.chunk_size") is None, "it would have no effect"
-    sent = {"a": "sliding_window", "a-before": "titled", "a.chunker": "page"}
-    parts = Parts(client.post("/settings", data={**sent, "a.chunker.chunk_size": "300"}))
+    sent = {"a": "sliding_window", "a-before": "titled", "a.chunk_size": "300"}
+    parts = Parts(client.post("/settings", data=sent))
     assert parts["a.chunk_size"]["value"] == "300"
     assert parts["a.chunk_overlap"]["value"] == "0.1", "its own"
-
-
-def test_stages_are_added_and_removed(client: TestClient) -> None:
-    stages = {"a.stages": "2", "a.stages.0": "page", "a.stages.1": "sentence"}
-    sent = {"a": "hybrid", **stages, "a.stages.1.chunk_size": "77"}
-
-    def strategies(**pressed: str) -> list[str]:
-        parts = Parts(client.post("/settings", data={**sent, **pressed}))
-        selected = parts.soup.select(".stage > select option[selected]")
-        return [each.text for each in selected]
-
-    assert strategies() == ["page", "sentence"]
-    assert strategies(**{"add-stage": "a.stages"}) == ["page", "sentence", "recursive"]
-    assert strategies(**{"remove-stage": "a.stages.0"}) == ["sentence"]
-    left = Parts(client.post("/settings", data={**sent, "remove-stage": "a.stages.0"}))
-    assert left["a.stages.0.chunk_size"]["value"] == "77", "with its own settings"
 
 
 def test_strategies_without_their_models_are_offered_apart(
@@ -378,12 +356,10 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("agentic", {"llm": "function:planted:f"}, "llm can be set only in Python"),
         ("entity", {"ner": "planted"}, "ner can be set only in Python"),
         ("contextual", {"cache": "/tmp/x"}, "cache can be set only in Python"),
-        ("titled", {"chunker": {"strategy": "function:planted:f"}}, "unknown strategy"),
-        ("titled", {"chunker": "function:planted:f"}, "a chunker inside another one"),
-        ("titled", {"chunker": {"strategy": "sentence", "segmenter": "spacy:x"}}, "segmenter can"),
-        ("hybrid", {"stages": [{"strategy": "function:planted:f"}]}, "unknown strategy"),
-        ("hybrid", {"stages": {"strategy": "sentence"}}, "stages"),
-        ("modality", {"text": "function:planted:f"}, "a chunker inside another one"),
+        ("titled", {"chunker": "function:planted:f"}, "unknown strategy"),
+        ("hybrid", {"stages": ["function:planted:f"]}, "unknown strategy"),
+        ("hybrid", {"stages": ["agentic", ""]}, "unknown strategy"),
+        ("modality", {"text": "function:planted:f"}, "unknown strategy"),
         ("recursive", {"is_regex": True, "separators": ["("]}, "separator '('"),
     ],
 )
@@ -400,7 +376,7 @@ def test_parameters_are_refused_in_one_line(name: str, parameters: Any, told: st
     [
         ({"a": "recursive", "a.chunk_size": "0"}, "chunk_size must be a whole number of at least"),
         ({"a": "recursive", "a.chunk_sise": "9"}, "did you mean 'chunk_size'?"),
-        ({"a": "titled", "a.chunker": "sentence", "a.chunker.segmenter": "spacy:x"}, "segmenter"),
+        ({"a": "titled", "a.chunker": "sentence", "a.chunker.segmenter": "spacy:x"}, "unknown"),
         ({"a": "recursif"}, "did you mean 'recursive'?"),
     ],
 )
@@ -416,14 +392,6 @@ def test_wrong_settings_are_named_beside_them(
     assert "\n" not in parts.error()
 
 
-def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
-    nested: Any = {"strategy": "sentence"}
-    for _ in range(30):
-        nested = {"strategy": "titled", "chunker": nested}
-    parts = post(client, **write_fields("titled", {"chunker": nested}, "a"), text="tram.md")
-    assert "at most 4 chunkers can be nested" in parts.error()
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -431,7 +399,6 @@ def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
         ("recursive", {"is_regex": True, "separators": [r"\d"]}),
         ("page", {"page_break": "---"}),
         ("sentence", {"secondary_chunking_regex": "x+"}),
-        ("titled", {"chunker": {"strategy": "page", "page_break": "---"}}),
     ],
 )
 def test_a_regular_expression_of_a_link_waits_for_a_click(
@@ -573,8 +540,7 @@ def test_what_is_no_form_is_refused(client: TestClient, path: str, body: bytes) 
     [
         {"k": "x", "from": "-3", "a-chunk": "99999999999999", "answer": "a-b"},
         {"k": "0", "from": "99999", "a-chunk": "5000", "answer": "7-3", "a-tab": "no"},
-        {"a.stages": "x", "remove-stage": "a.stages.x", "add-stage": "q"},
-        {"a.stages": "99999999999", "remove-stage": "a.stages.3"},
+        {"a": "hybrid", "a.stages": "x\n\npage", "reset": "q"},
     ],
 )
 def test_fields_that_make_no_sense_break_nothing(
