@@ -40,7 +40,7 @@ from rag_splitters.playground.settings import (
     link,
     second_side,
 )
-from rag_splitters.playground.snippets import snippets
+from rag_splitters.playground.snippets import snippet
 from rag_splitters.playground.texts import Texts
 from rag_splitters.playground.view import (
     MAX_CHARACTERS,
@@ -345,7 +345,7 @@ class _Page:
             "tab": side.tab,
             "number": number,
             "count": len(cut.chunks),
-            "code": "" if side.tab == "chunk" else snippets(cut.chunker, self.models)[side.tab],
+            "code": self._code(cut, side.tab),
             "title": title,
             "aloud": aloud,
             "facts": None if number is None else facts(cut, number, twins, other),
@@ -353,6 +353,9 @@ class _Page:
             "pages": [] if number is None else pages_of(cut, number),
             "extent": (-1, -1) if number is None else cut.positions[number],
         }
+
+    def _code(self, cut: Cut, tab: str) -> str:
+        return "" if tab == "chunk" else snippet(tab, cut.chunker, self.models, cut.text)
 
     def _linked_side(self, fields: Fields, letter: str) -> Side:
         """Return the side of a link; with its defaults if the link is wrong, which `views` says."""

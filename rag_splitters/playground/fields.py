@@ -64,7 +64,7 @@ def write_fields(strategy: str, values: Mapping[str, Any], name: str) -> dict[st
     """Return the texts of the fields for these parameters, as `read_strategy` reads them.
 
     >>> write_fields("titled", {"chunker": "page", "title": "Tea"}, "a")
-    {'a': 'titled', 'a.title': 'Tea', 'a.chunker': 'page'}
+    {'a': 'titled', 'a.chunker': 'page', 'a.title': 'Tea'}
     """
     controls = {each["name"]: each for each in form(chunker_class(strategy))}
     own = {

@@ -17,7 +17,6 @@ TABS = {
     "langchain": "LangChain",
     "llama_index": "LlamaIndex",
     "python": "Python",
-    "shell": "Shell",
 }
 _MAX_K = 50
 _MAX_URL = 8_000  # characters; servers and browsers refuse much longer ones

@@ -30,11 +30,13 @@ from rag_splitters.chunkers.by_name import build_chunker, required_models
 from rag_splitters.cli import app as command_line
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.playground import create_app
+from rag_splitters.playground.cutting import Cut
 from rag_splitters.playground.fields import read_strategy, write_fields
 from rag_splitters.playground.form import chunker_from_form, form
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.security import MAX_BYTES
-from rag_splitters.playground.snippets import snippets
+from rag_splitters.playground.snippets import snippet
+from rag_splitters.playground.texts import Text
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
 from tests.support.chat_doubles import Function
@@ -157,7 +159,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "semantic": {"chunk_size": 400, "breakpoint_threshold_type": "gradient"},
     "topic": {"chunk_size": 400, "n_topics": 3},
     "agentic": {"chunk_size": 500, "on_error": "sentence"},
-    "contextual": {"chunker": "sentence", "chunk_size": 300},
+    "contextual": {"chunk_size": 300},
 }
 
 
@@ -809,44 +811,42 @@ def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
     assert f" = {CATALOGUE[name].__name__}({wanted})\n" in plain
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*required_models(kind)}],
-)
-def test_code_runs_in_a_shell(client: TestClient, name: str, tmp_path: Path) -> None:
-    settings = {**SETTINGS.get(name, {"chunk_size": 333})}
-    settings.pop("llm", None)
-    shell = code(client, name, settings, "shell", "text.md")
-    (tmp_path / "FILE").write_text(TEXT, encoding="utf-8")
-    told = subprocess.run(
-        ["bash", "-c", f'rag-splitters() {{ printf "%s\\0" "$@"; }}; {shell}'],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    args = told.stdout.rstrip("\0").split("\0")
-    args[args.index("FILE")] = str(tmp_path / "FILE")
-    result = CliRunner().invoke(command_line, [*args, "--json"])
-    assert result.exit_code == 0, result.output
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    chunks = built(name, settings).chunk(TEXT)
-    assert [(row["start"], row["end"]) for row in rows] == [(c.start, c.end) for c in chunks]
+@pytest.mark.parametrize(("size", "count"), [(88, 4), (89, 6)])
+def test_a_call_that_fits_into_88_columns_is_one_line(size: int, count: int) -> None:
+    line = "chunker = SeparatorChunker(separators=['x'])"
+    separators = ["x" * (1 + size - len(line))]
+    chunker, models = build_chunker("separator", {"separators": separators}), ModelSet.load()
+    assert len(snippet("python", chunker, models, Text.of("", TRAM)).splitlines()) == count
 
 
-def test_code_names_models_as_the_command_line_does() -> None:
+def test_code_builds_the_models_that_the_command_line_names() -> None:
     url = "http://127.0.0.1:9/v1"
     models = ModelSet.load("openai:small", "openai:chat", base_url=url)
-
-    found = snippets(chunker_from_form("semantic", {}, models), models)
-    assert "from langchain_openai import OpenAIEmbeddings\n" in found["python"]
-    assert f"OpenAIEmbeddings(model='small', base_url={url!r})" in found["python"]
-    assert "--embeddings openai:small" in found["shell"]
-    assert f"--base-url {url}" in found["shell"]
+    text = Text.of("notes", TRAM)
+    lines = snippet("python", chunker_from_form("semantic", {}, models), models, text)
+    assert "from langchain_openai import OpenAIEmbeddings\n" in lines
+    assert f"OpenAIEmbeddings(model='small', base_url={url!r})" in lines
     own = ModelSet.load(None, f"function:{__name__}:answer")
-    lines = snippets(chunker_from_form("agentic", {}, own), own)["python"]
+    lines = snippet("python", chunker_from_form("agentic", {}, own), own, text)
     assert f"from {__name__} import answer\n" in lines
     assert "llm=answer" in lines
+
+
+def test_code_reads_a_file_as_the_page_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = make_pdf(tmp_path / "tea.pdf", ["Cool the water.", "Grind the beans."])
+    models, text = ModelSet.load(), Text.of("tea.pdf", data)
+    chunker = chunker_from_form("page", {}, models)
+    pages = [each.metadata["page_start"] for each in Cut.of(chunker, text).chunks]
+    assert pages == [1, 2]
+    for front_end, result in (
+        ("langchain", "chunks"),
+        ("llama_index", "nodes"),
+        ("python", "chunks"),
+    ):
+        run: dict[str, Any] = {}
+        exec(snippet(front_end, chunker, models, text), run)
+        assert [each.metadata["page_start"] for each in run[result]] == pages
 
 
 # Running it

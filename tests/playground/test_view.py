@@ -119,7 +119,7 @@ def test_figures_and_sentences_about_chunks() -> None:
 
 
 def test_facts_about_one_chunk() -> None:
-    cut = cut_at([(0, 7), (4, 12), (20, 26)])
+    cut = cut_at([(0, 7), (4, 12)])
     details = [
         [("size", "7 characters"), ("position", "0 to 7"), ("cut", "ends mid-sentence")],
         [("size", "8 characters"), ("position", "4 to 12"), ("cut", "starts mid-sentence")],
@@ -130,7 +130,8 @@ def test_facts_about_one_chunk() -> None:
         "mono": False,
     }
     assert facts(cut, 1, {0: 4}, "B")["details"] == [*details[1], ("in B", "no such chunk")]
-    assert facts(cut, 2, None, "B")["mono"]
+    beside_code = cut_at([(2, 13), (20, 26), (26, 36)])
+    assert [facts(beside_code, n, None, "B")["mono"] for n in range(3)] == [False, True, False]
 
 
 @pytest.mark.parametrize(
