@@ -87,30 +87,12 @@ class SplitParameters(BaseModel):
                 "maximumPageLength, pageOverlapLength and unit, and set the sizes where the skill "
                 "is served"
             )
-        self._check_sizes(chunker)
+        if self.maximum_page_length is None and self.unit is not None:
+            raise InputError(f"unit={self.unit} needs maximumPageLength")
         values = {name: getattr(chunker, name) for name in chunker.model_fields_set}
         resized = chunker.model_copy()  # with what a user's subclass adds to it
         Chunker.__init__(resized, **{**values, **sizes})
         return resized
-
-    def _check_sizes(self, chunker: SizedChunker) -> None:
-        length = self.maximum_page_length
-        if length is None and self.unit is not None:
-            raise InputError(f"unit={self.unit} needs maximumPageLength")
-        is_characters = self.unit == "characters" or (
-            self.unit is None and chunker.length_function == "characters"
-        )
-        least, unit = (300, "characters") if is_characters else (50, "tokens")
-        if length is not None and not least <= length <= 50_000:
-            raise InputError(
-                f"maximumPageLength must be from {least} to 50000 {unit}, got {length}"
-            )
-        length = chunker.chunk_size if length is None else length
-        if self.page_overlap_length is not None and self.page_overlap_length >= length:
-            raise InputError(
-                f"pageOverlapLength must be smaller than maximumPageLength ({length}), "
-                f"got {self.page_overlap_length}"
-            )
 
 
 _TOKENIZER_PARAMETERS = ("encoderModelName", "allowedSpecialTokens")
