@@ -412,21 +412,6 @@ def test_intervals_of_few_questions_are_wide_enough(questions: int) -> None:
     assert misses / 400 < 0.09
 
 
-def test_leads_are_wider_with_more_strategies_and_narrower_with_more_questions() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.random((12, 400))
-
-    def width(strategies: int, questions: int) -> float:
-        part = values[:strategies, :questions]
-        lead = estimates(part - part[0])[1]
-        assert lead.mean == pytest.approx((part[1] - part[0]).mean())
-        return lead.high - lead.low
-
-    assert width(2, 50) < width(12, 50) < 2 * width(2, 50)
-    assert width(12, 400) < width(12, 50) / 2
-    assert width(2, 3) > 2 * width(2, 50)
-
-
 # Strategies of every kind
 
 

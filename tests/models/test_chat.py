@@ -14,7 +14,6 @@ from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
-from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel
 
 from rag_splitters.calls import run, together
@@ -23,8 +22,6 @@ from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.models import ask as ask_in_plan
 from rag_splitters.span import Span
 from tests.support.chat_doubles import Function, LlamaIndexDouble
-from tests.support.openai_clients import azure_options, openai_options
-from tests.support.openai_server import OpenAIServer
 
 
 class Boundaries(BaseModel):
@@ -196,10 +193,6 @@ def test_chat_model_awaits_at_once_what_it_may_and_no_more(limit: int | None, wa
     assert busy.most == wanted
 
 
-def test_chat_model_takes_a_plain_callable_one_at_a_time() -> None:
-    assert chat_model(called).max_concurrency == 1
-
-
 def test_chat_model_of_a_chat_model_changes_what_is_passed() -> None:
     model = chat_model(called, max_concurrency=7, max_retries=2)
     assert chat_model(model) is model
@@ -251,25 +244,3 @@ def test_chat_field_is_written_as_a_stable_name() -> None:
         Asking(llm=lambda prompt: prompt).model_dump()
     with pytest.raises(ValueError, match="llm must be a LangChain chat model"):
         Asking(llm=3)
-
-
-# The real OpenAI clients
-
-
-CLIENTS = {
-    "openai": lambda server, **others: ChatOpenAI(**openai_options(server, **others)),
-    "azure": lambda server, **others: AzureChatOpenAI(**azure_options(server, **others)),
-}
-
-
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-@pytest.mark.parametrize("is_async", [False, True])
-def test_openai_answers_with_text_or_with_a_schema(
-    client: Any, is_async: bool, server: OpenAIServer
-) -> None:
-    model = chat_model(client(server))
-    assert model.is_structured
-    assert ask(model, ["hello", "world"], is_async=is_async) == ["HELLO", "WORLD"]
-    server.answer = lambda prompt: json.dumps({"numbers": [len(prompt)]})
-    assert ask(model, ["ab"], Boundaries, is_async) == [Boundaries(numbers=[2])]
-    assert server.requests[-1]["body"]["response_format"]["type"] == "json_schema"

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
+from langchain_openai import OpenAIEmbeddings
 from llama_index.core import Document
-from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, chat_model
@@ -28,25 +27,11 @@ from tests.support.embedding_doubles import (
     LlamaIndexEmbedder,
     embed,
 )
-from tests.support.openai_clients import SECRET, azure_options, openai_options
+from tests.support.openai_clients import openai_options
 from tests.support.openai_server import Fault, OpenAIServer
 
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
 SENDING_TEXTS = {"check_embedding_ctx_length": False, "timeout": 5}
-
-
-class Secretive(BaseEmbedding):
-    """A model that keeps a key in a plain field, and says it when it fails."""
-
-    api_key: str
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        raise RuntimeError(f"401: incorrect key {self.api_key}")
-
-    _get_text_embedding = _get_query_embedding
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        raise NotImplementedError
 
 
 async def awaited(texts: list[str]) -> list[list[float]]:
@@ -153,33 +138,6 @@ def test_embedder_bounds_the_tokens_of_a_client_without_being_asked(server: Open
     Embedder(openai(server)).embed(texts)
     assert sum(tokens for _, tokens in sent(server)) > 600_000
     assert all(tokens <= 300_000 for _, tokens in sent(server))
-
-
-def test_embedder_bounds_bytes_where_the_tokenizer_is_not_known() -> None:
-    model = LlamaIndexEmbedder(embed_batch_size=50, model_name="small")
-    texts = [f"{number} " + "\u6c34" * (number % 20) for number in range(200)]
-    for limits in ({}, {"max_texts": 80}):
-        model.calls.clear()
-        Embedder(model, max_tokens=1000, **limits).embed(texts)
-        assert [text for call in model.calls for text in call] == texts
-        assert all(len("".join(call).encode()) <= 1000 for call in model.calls)
-        assert max(map(len, model.calls)) > 20
-
-
-def test_embedder_awaits_several_calls_at_once_but_no_more_than_it_may() -> None:
-    busy = most = 0
-
-    async def model(texts: list[str]) -> list[list[float]]:
-        nonlocal busy, most
-        busy += 1
-        most = max(most, busy)
-        await asyncio.sleep(0.005)
-        busy -= 1
-        return [[1.0]] * len(texts)
-
-    texts = [str(number) for number in range(40)]
-    asyncio.run(Embedder(model, max_texts=2, max_concurrency=3).aembed(texts))
-    assert most == 3
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -365,22 +323,6 @@ def openai(server: OpenAIServer, **others: Any) -> OpenAIEmbeddings:
     return OpenAIEmbeddings(**openai_options(server, **{**SENDING_TEXTS, "model": model, **others}))
 
 
-def azure(server: OpenAIServer, **others: Any) -> AzureOpenAIEmbeddings:
-    return AzureOpenAIEmbeddings(**azure_options(server, **SENDING_TEXTS, **others))
-
-
-CLIENTS = {"openai": openai, "azure": azure}
-every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-
-
-def test_embedder_errors_and_pickles_hold_no_plain_key() -> None:
-    embedder = Embedder(Secretive(api_key=SECRET))
-    with pytest.raises(ModelError, match=r"401: incorrect key \*\*\*") as caught:
-        embedder.embed(["a"])
-    assert SECRET not in repr(caught.value) + str(caught.value.__cause__) + repr(embedder)
-    assert SECRET.encode() not in pickle.dumps(caught.value)
-
-
 @pytest.mark.parametrize(
     ("model", "name"),
     [
@@ -399,17 +341,6 @@ def test_embedder_description_is_stable_and_survives_pickling(model: Any, name: 
 
 
 # The real OpenAI clients
-
-
-@every_client
-@pytest.mark.parametrize("encoding", ["base64", "float"])
-def test_openai_answers_in_both_encodings(client: Any, encoding: str, server: OpenAIServer) -> None:
-    server.encoding = encoding
-    embedder = Embedder(client(server))
-    wanted = HashingEmbeddings(dimensions=64).embed_documents(TEXTS)
-    assert np.allclose(embedder.embed(TEXTS), wanted, atol=1e-6)
-    assert np.allclose(asyncio.run(embedder.aembed(TEXTS)), wanted, atol=1e-6)
-    assert len(server.requests) == 2
 
 
 def test_embedder_retries_for_a_client_that_was_told_not_to(server: OpenAIServer) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from langchain_openai import ChatOpenAI
 
 from rag_splitters import AgenticChunker, EntityChunker, SemanticChunker
-from rag_splitters.models import Embedder, ModelError, chat_model
+from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.loop import run_async
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
@@ -61,21 +61,6 @@ def test_async_function_is_awaited_on_one_loop_whoever_calls() -> None:
     asyncio.run(inside())
     assert len(loops.loops) > 20
     assert len({id(loop) for loop in loops.loops}) == 1
-
-
-def test_client_of_a_framework_is_awaited_on_one_loop(server: OpenAIServer) -> None:
-    """Also if each run makes its own, because clients of LangChain share connections."""
-    for number in range(3):
-        options: dict[str, Any] = {"base_url": server.url, "api_key": "any", "max_retries": 0}
-        llm = chat_model(ChatOpenAI(model="m", **options), max_retries=0)
-        embedder = Embedder(
-            OpenAIEmbeddings(model="m", check_embedding_ctx_length=False, **options), max_retries=0
-        )
-        assert asyncio.run(llm.aask(["a", "b", "c"])) == ["A", "B", "C"], number
-        assert len(asyncio.run(embedder.aembed(["a"]))) == 1
-        assert len(asyncio.run(embedder.aembed(["b"]))) == 1
-        assert llm.ask(["a"]) == ["A"]
-    assert len(server.requests) == 18
 
 
 def test_what_only_returns_something_to_await_is_awaited() -> None:

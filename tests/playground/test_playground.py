@@ -202,38 +202,6 @@ def test_chunks_are_those_of_the_strategy(client: TestClient, name: str) -> None
     assert parts["source-a"].text == printable(TEXT)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("sliding_window", {"chunk_size": 60, "chunk_overlap": 0.4}),
-        ("separator", {"separators": ["tram"]}),
-        ("hierarchical", {"chunk_size": 300, "emit": "all"}),
-        ("sentence", {"chunk_size": 200}),
-    ],
-)
-def test_figures_count_characters_in_two_chunks_and_in_none(
-    client: TestClient, name: str, parameters: dict[str, Any]
-) -> None:
-    parts = show(client, name, parameters)
-    chunks = built(name, parameters).chunk(TEXT, metadata={"source": "text.md"})
-    times = np.zeros(len(TEXT), dtype=int)
-    for chunk in chunks:
-        times[chunk.start : chunk.end] += 1
-    repeated = sum(count - 1 for count in times if count)
-    dropped = sum(not n and not c.isspace() for n, c in zip(times, TEXT, strict=True))
-    shared = [each for each in parts.pieces() if "shared" in each["class"]]
-    assert sum(len(each.text) for each in shared) == sum(times > 1) or name == "hierarchical"
-    figures = parts.figures()
-    assert figures["repeated"] == f"{100 * repeated / len(TEXT):.1f}%"
-    assert figures["dropped"] == f"{100 * dropped / len(TEXT):.1f}%"
-    sizes = [len(chunk.text) for chunk in chunks]
-    spread = f"{min(sizes):,}, {sorted(sizes)[len(sizes) // 2]:,}, {max(sizes):,}"
-    assert figures["characters: min, median, max"] == spread
-    assert f"{len(chunks)} chunk" in parts["summary-a"].text
-    bars = [each.text for each in parts["summary-a"].find_all("title")]
-    assert sum(int(bar.split(": ")[1].split()[0]) for bar in bars) == len(chunks)
-
-
 def test_the_name_of_a_text_tells_what_it_is(client: TestClient) -> None:
     details = post(client, "/chunk", a="auto", a__chunk=0, side="a", text="notes.yaml")
     assert "strategycode" in details["panel-a"].text.replace("\n", "")
