@@ -19,6 +19,7 @@ from rag_splitters.models.cache import (
 )
 from rag_splitters.models.calling import Stop, for_each, with_retries
 from rag_splitters.models.clients import (
+    client_batch,
     client_retries,
     embed_calls,
     is_concurrent,
@@ -29,7 +30,7 @@ from rag_splitters.models.clients import (
 from rag_splitters.models.describing import load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HASHING_NAME, HashingEmbeddings
-from rag_splitters.models.limits import Limits, Request, limits, requests
+from rag_splitters.models.limits import MAX_TEXTS, MAX_TOKENS, Request, requests
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
 from rag_splitters.parameters.checks import whole_number
@@ -70,14 +71,12 @@ class Embedder(ModelHolder):
             texts to a list of vectors, sync or async. A factory (a function without parameters, or
             a class and its arguments as `functools.partial`) is called here, and again wherever a
             pickle is loaded.
-        max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
-            framework's model, whose client divides them into batches of its own (LlamaIndex's
-            default batch of 10 is raised to 100). A model behind an API is called with these
-            batches, so that several can run concurrently.
-        max_tokens: maximum number of tokens in one request; a longer text goes alone. None:
-            300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
-            does not say how many texts it sends. A text counts as many tokens as it has bytes in
-            UTF-8; no tokenizer makes more of it.
+        max_texts: maximum number of texts in one call, which a framework's client can lower. None:
+            as many as the client sends in one request (LlamaIndex's default of 10 is raised to
+            100), or 512.
+        max_tokens: maximum number of tokens in one call; a longer text goes alone. None: 300,000,
+            which is OpenAI's limit. A text counts as many tokens as it has bytes in UTF-8; no
+            tokenizer makes more of it.
         max_concurrency: maximum number of concurrent calls. A function that is not async and a
             model in this process get one call at a time.
         max_retries: how often to repeat a call after a rate limit, a time-out, a lost connection or
@@ -211,11 +210,13 @@ class _Batches:
         self._embedder, self._retries = embedder, embedder._retries
         self._model = with_batch(embedder.model, embedder.max_texts)
         is_parallel = is_concurrent(embedder.model)
-        self._limits = limits(self._model, is_parallel, embedder.max_texts, embedder.max_tokens)
+        batch = client_batch(self._model)
+        max_texts = embedder.max_texts or batch or MAX_TEXTS
+        self._max_texts = min(max_texts, batch or max_texts)
         questions = query_calls(self._model) if kind == "question" else None
         self._calls = questions or embed_calls(self._model)
         if questions:
-            self._limits = Limits(1, 1, self._limits.tokens)
+            self._max_texts = 1
         kind = "question" if questions else "vector"
         names = vector_keys(embedder, list(self._numbers), kind) if cache else []
         keys = dict(zip(self._numbers, names, strict=False))
@@ -230,7 +231,7 @@ class _Batches:
         row_of: dict[str, Row] = await self._cached.recall(list(self._numbers))
         self._texts = [text for text in self._numbers if text not in row_of]
         counts = [len(text.encode()) for text in self._texts]  # no tokenizer makes more tokens
-        calls = requests(counts, self._limits)
+        calls = requests(counts, self._max_texts, self._embedder.max_tokens or MAX_TOKENS)
         self._count = len(calls)
         self._allowed_failures = 2 * len(self._texts).bit_length()
         answers = await for_each(self._vectors, calls, self._max_concurrency)
