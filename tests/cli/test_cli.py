@@ -681,6 +681,7 @@ def test_query_leaves_out_what_has_nothing_to_do_with_the_question(docs: Path) -
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith("No results with a score of at least 0.15: --min-score 0")
     assert len(rows("query", "idx", "quantum chromodynamics lagrangian", "--min-score", "0")) > 0
+    assert run("query", "idx", "volcano").stdout == "", "a word whose hash collides"
     for row in rows("query", "idx", "When is the foghorn sounded?"):
         assert row["score"] >= 0.15
 
