@@ -64,7 +64,6 @@ from rag_splitters.web.http import one_line, response_or_error
 
 _PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
 _REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
-_SMALL = 200_000  # characters of a text that is searched at once
 _DEFAULT = {"a": "auto", "a.chunk_size": "300"}
 _PASTED_NAME = "your own text"
 
@@ -225,24 +224,20 @@ class _Page:
             return "uses regular expressions that came with a link"
         return ""
 
-    def _search(
-        self, cut: Cut, settings: Settings, fields: Fields
-    ) -> tuple[Sequence[Hit], str, bool]:
-        """Return the hits, a note, and whether the page should ask again, because it takes time."""
+    def _search(self, cut: Cut, settings: Settings, fields: Fields) -> tuple[Sequence[Hit], str]:
+        """Return the hits, and a note about them."""
         question, k = settings.question, settings.k
         if not question.strip():
-            return [], "", False
+            return [], ""
         hits = cut.searches.get((question, k))
         if hits is None:
             if not (self.models.is_free or "ask" in fields):
-                return [], "press Ask to search these chunks", False
-            if len(cut.text.text) > _SMALL and "search" not in fields:
-                return [], "", True
+                return [], "press Ask to search these chunks"
             try:
                 hits = cut.search(question, k, self.models)
             except ModelError as error:
-                return [], one_line(error), False
-        return hits, str(self.models.descriptions["embeddings"]), False
+                return [], one_line(error)
+        return hits, str(self.models.descriptions["embeddings"])
 
     # Rendering
 
@@ -266,7 +261,7 @@ class _Page:
                 status = 502 if isinstance(error, ModelError) else 400
         searches = {each: self._search(cut, settings, fields) for each, cut in cuts.items()}
         place = None
-        for letter, (hits, _, _) in searches.items():
+        for letter, (hits, _) in searches.items():
             if hits and "ask" in fields:
                 sides[letter] = replace(sides[letter], chunk=hits[0].chunk)
                 first = cuts[letter].positions[hits[0].chunk]
@@ -297,7 +292,7 @@ class _Page:
         sides: Mapping[str, Side],
         cuts: Mapping[str, Cut],
         shown: tuple[int, int],
-        searches: Mapping[str, tuple[Sequence[Hit], str, bool]],
+        searches: Mapping[str, tuple[Sequence[Hit], str]],
         fields: Fields,
     ) -> list[dict[str, Any]]:
         """Return what is to be seen of each side that has chunks."""
@@ -307,7 +302,7 @@ class _Page:
             others = [each for name, each in cuts.items() if name != letter]
             twins = twins_of(cut, others[0]) if others else None
             is_same = twins is not None and len(twins) == len(cut.numbers) == len(others[0].numbers)
-            hits, note, is_searching = searches[letter]
+            hits, note = searches[letter]
             answer = settings.answer if settings.question.strip() else None
             view = self._panel(cut, sides[letter], hits, twins, fields) | {
                 "summary": summary(cut),
@@ -316,7 +311,6 @@ class _Page:
                 "question": settings.question.strip(),
                 "hits": hits,
                 "note": note,
-                "is_searching": is_searching,
                 "answer": answer and answer_sentence(cut, answer, hits, settings.k),
                 "pieces": draw(cut, shown, hits, None if is_same else twins, answer),
             }

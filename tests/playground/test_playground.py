@@ -692,21 +692,10 @@ def test_search_asks_a_model_for_each_text_once_and_only_when_told_to() -> None:
     assert len(model.texts) == len(set(model.texts)), "moving a slider embeds no sentence again"
 
 
-def test_a_long_text_is_shown_before_it_is_searched() -> None:
-    long = "The tram is green. It is old. " * 8_000
-    with TestClient(create_app({"long": long}), base_url=HERE) as client:
-        fields = {"a": "sentence", "text": "long", "q": "green?"}
-        first = post(client, **fields)
-        assert first.starts()
-        assert first["results-a"].find(class_="searching")["hx-post"] == "views"
-        assert len(post(client, **fields, search="1").ranking()) == 3
-        assert len(post(client, **fields).ranking()) == 3
-
-
 def test_asking_selects_the_best_chunk_and_shows_it() -> None:
     text = f"{'The tram is green. ' * 3000}A lamp is old. {'It was built long ago. ' * 3000}"
     with TestClient(create_app({"t": text}), base_url=HERE) as client:
-        fields = {"a": "sentence", "text": "t", "q": "Which lamp?", "search": "1"}
+        fields = {"a": "sentence", "text": "t", "q": "Which lamp?"}
         before, after = post(client, **fields), post(client, **fields, ask="1")
         assert before.ranking() == after.ranking()
         place = text.index("A lamp")

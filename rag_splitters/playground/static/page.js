@@ -256,7 +256,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (extent && path === "views") field(`${letter}-chunk`).value = extent.dataset.number;
     highlight(letter);
   }
-  if (path === "views" && !desk.querySelector(".searching")) desk.removeAttribute("aria-busy");
+  if (path === "views") desk.removeAttribute("aria-busy");
   if (path === "views" && parameters.from !== value("from")) {
     for (const source of desk.querySelectorAll(".source")) source.scrollTop = 0;
   }
