@@ -483,9 +483,6 @@ def test_a_parent_child_retriever_is_asked_once_for_each_budget(open_retriever: 
             assert np.array_equal(report.values(name, metric), expected, equal_nan=True)
         assert [budget for budget, _ in report.curve(name)] == list(budgets)
     assert [retriever.max_tokens for retriever in retrievers.values()] == [50, 200, 400, None]
-    assert str(verdict(report)).endswith(
-        " Asked once for each budget, with max_tokens: 50, 200, 400, None."
-    )
     for budget in budgets:  # each as if the user had asked for it
         alone = made(open_retriever(model), budgets=[budget])
         metric = f"recall@{budget}"
@@ -497,35 +494,20 @@ class _Recorder:
     """A retriever that keeps what it is asked."""
 
     def __init__(self) -> None:
-        self.budgets: list[int | None] = []
+        self.questions: list[str] = []
 
     def invoke(self, question: str) -> list[str]:
-        self.budgets.append(None)
+        self.questions.append(question)
         return list(BENCHMARK.documents.values())
 
 
-class _BudgetRecorder(_Recorder):
-    def invoke(self, question: str, max_tokens: int | None = None) -> list[str]:
-        self.budgets.append(max_tokens)
-        return [] if max_tokens == 50 else list(BENCHMARK.documents.values())
-
-
-@pytest.mark.parametrize(
-    ("recorder", "unit", "budgets"),
-    [
-        (_BudgetRecorder(), "tokens", [50, 100, 200]),
-        (_BudgetRecorder(), "words", [None]),
-        (_Recorder(), "tokens", [None]),
-    ],
-)
-def test_other_retrievers_are_asked_once_unless_they_take_max_tokens(
-    recorder: _Recorder, unit: str, budgets: list[int | None]
-) -> None:
-    report = made(recorder, length_function=unit)
-    assert recorder.budgets == [each for each in budgets for _ in BENCHMARK.questions]
-    measured = [budget for budget, _ in report.curve(report.names[0])]
-    assert measured == (report.settings.curve_budgets if budgets == [None] else budgets)
-    assert ("max_tokens" in str(verdict(report))) == (budgets != [None])
+def test_other_retrievers_and_those_with_other_budgets_are_asked_once() -> None:
+    recorder = _Recorder()
+    reports = [made(recorder), made(_langchain_retriever(), length_function="words")]
+    assert recorder.questions == [question.text for question in BENCHMARK.questions]
+    for report in reports:
+        measured = [budget for budget, _ in report.curve(report.names[0])]
+        assert measured == report.settings.curve_budgets
 
 
 def test_a_retriever_without_questions_is_left_out_or_refused() -> None:
@@ -534,7 +516,7 @@ def test_a_retriever_without_questions_is_left_out_or_refused() -> None:
         compare(recorder, BENCHMARK.documents)
     report = compare({"split": str.splitlines, "own": recorder}, BENCHMARK.documents)
     assert "Left out, because retrievers need questions: own." in str(verdict(report))
-    assert recorder.budgets == []
+    assert recorder.questions == []
 
 
 def test_results_of_any_retriever_are_located_by_their_text() -> None:

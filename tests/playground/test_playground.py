@@ -818,12 +818,6 @@ def test_create_app_names_the_extra_where_starlette_is_missing(
         create_app()
 
 
-def test_app_is_made_at_first_use() -> None:
-    assert rag_splitters.playground.app is rag_splitters.playground.app
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        rag_splitters.playground.nothing  # noqa: B018
-
-
 @pytest.mark.slow
 def test_play_serves_files_and_ends_on_an_interrupt(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("# Mine\n\nA text.", encoding="utf-8")
