@@ -12,13 +12,6 @@ from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.texts import Text
 
 _WIDTH = 88
-_CLIENTS = {
-    ("openai", "embeddings"): ("OpenAIEmbeddings", "model"),
-    ("openai", "llm"): ("ChatOpenAI", "model"),
-    ("azure", "embeddings"): ("AzureOpenAIEmbeddings", "azure_deployment"),
-    ("azure", "llm"): ("AzureChatOpenAI", "azure_deployment"),
-}
-
 
 _FRONT_ENDS = {
     "langchain": ("splitter", "rag_splitters.langchain", "TextSplitter"),
@@ -112,21 +105,10 @@ class _Python:
         return repr(value)
 
     def model(self, key: str) -> str:
-        """Return the expression that builds a model, or a plain name if that is not known."""
-        name = self.models.names.get(key, "")
-        kind, _, rest = name.partition(":")
+        """Return the expression that builds the model without one, or a plain name for another."""
         if key == "embeddings" and self.models.is_free:
             self.imports.setdefault("rag_splitters.models", set()).add("HashingEmbeddings")
             return "HashingEmbeddings()"
-        if kind == "function":
-            module, _, function = rest.partition(":")
-            self.imports.setdefault(module, set()).add(function)
-            return function
-        if (kind, key) in _CLIENTS:
-            client, parameter = _CLIENTS[kind, key]
-            self.imports.setdefault("langchain_openai", set()).add(client)
-            url = self.models.names.get("base_url") if kind == "openai" else None
-            return f"{client}({parameter}={rest!r}{f', base_url={url!r}' if url else ''})"
         note = f"# {key}: the playground's model, {self.models.descriptions[key]}"
         self.notes += [] if note in self.notes else [note]
         return key

@@ -776,17 +776,12 @@ def test_a_call_that_fits_into_88_columns_is_one_line(size: int, count: int) -> 
     assert len(snippet("python", chunker, models, Text.of("", TRAM)).splitlines()) == count
 
 
-def test_code_builds_the_models_that_the_command_line_names() -> None:
-    url = "http://127.0.0.1:9/v1"
-    models = ModelSet.load("openai:small", "openai:chat", base_url=url)
-    text = Text.of("notes", TRAM)
+def test_code_has_a_name_and_a_note_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    models, text = ModelSet.load("openai:small"), Text.of("notes", TRAM)
     lines = snippet("python", chunker_from_form("semantic", {}, models), models, text)
-    assert "from langchain_openai import OpenAIEmbeddings\n" in lines
-    assert f"OpenAIEmbeddings(model='small', base_url={url!r})" in lines
-    own = ModelSet.load(None, f"function:{__name__}:answer")
-    lines = snippet("python", chunker_from_form("agentic", {}, own), own, text)
-    assert f"from {__name__} import answer\n" in lines
-    assert "llm=answer" in lines
+    assert "\n# embeddings: the playground's model, small\n" in lines
+    assert "SemanticChunker(embeddings=embeddings)\n" in lines
 
 
 def test_code_reads_a_file_as_the_page_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
