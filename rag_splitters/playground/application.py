@@ -50,7 +50,6 @@ from rag_splitters.playground.view import (
     draw_plain,
     facts,
     figure_rows,
-    histograms,
     pages_of,
     summary,
     twins_of,
@@ -297,7 +296,6 @@ class _Page:
     ) -> list[dict[str, Any]]:
         """Return what is to be seen of each side that has chunks."""
         views = []
-        bars = dict(zip(cuts, histograms(list(cuts.values())), strict=True))
         for letter, cut in cuts.items():
             others = [each for name, each in cuts.items() if name != letter]
             twins = twins_of(cut, others[0]) if others else None
@@ -306,7 +304,6 @@ class _Page:
             answer = settings.answer if settings.question.strip() else None
             view = self._panel(cut, sides[letter], hits, twins, fields) | {
                 "summary": summary(cut),
-                "bars": bars[letter],
                 "figures": figure_rows(cut),
                 "question": settings.question.strip(),
                 "hits": hits,
