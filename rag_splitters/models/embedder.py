@@ -71,9 +71,8 @@ class Embedder(ModelHolder):
             texts to a list of vectors, sync or async. A factory (a function without parameters, or
             a class and its arguments as `functools.partial`) is called here, and again wherever a
             pickle is loaded.
-        max_texts: maximum number of texts in one call, which a framework's client can lower. None:
-            as many as the client sends in one request (LlamaIndex's default of 10 is raised to
-            100), or 512.
+        max_texts: maximum number of texts in one call. None: as many as the client sends in one
+            request (LlamaIndex's default of 10 is raised to 100), or 512.
         max_tokens: maximum number of tokens in one call; a longer text goes alone. None: 300,000,
             which is OpenAI's limit. A text counts as many tokens as it has bytes in UTF-8; no
             tokenizer makes more of it.
@@ -210,9 +209,7 @@ class _Batches:
         self._embedder, self._retries = embedder, embedder._retries
         self._model = with_batch(embedder.model, embedder.max_texts)
         is_parallel = is_concurrent(embedder.model)
-        batch = client_batch(self._model)
-        max_texts = embedder.max_texts or batch or MAX_TEXTS
-        self._max_texts = min(max_texts, batch or max_texts)
+        self._max_texts = embedder.max_texts or client_batch(self._model) or MAX_TEXTS
         questions = query_calls(self._model) if kind == "question" else None
         self._calls = questions or embed_calls(self._model)
         if questions:
