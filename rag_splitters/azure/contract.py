@@ -28,10 +28,6 @@ MAX_ITEMS = 100_000
 
 Answer: TypeAlias = dict[str, Any]
 
-_SPECIAL_TOKENS = (
-    "allowedSpecialTokens has no effect: special tokens are counted and cut as ordinary text"
-)
-
 
 def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Answer:
     """Answer a request to a Web API skill.
@@ -119,8 +115,6 @@ class _Record:
         text, language = data.get("text"), data.get("languageCode")
         if language is not None and not isinstance(language, str):
             raise InputError(f"languageCode must be a string, got {describe_value(language)}")
-        if self.parameters.allowed_special_tokens:
-            self.warn(_SPECIAL_TOKENS)
         if text is None:
             self.warn("the input text is missing or null: there is nothing to split")
             self.answer["data"] = outputs("", {}, [])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from rag_splitters.contract.chunker import Chunker
@@ -22,8 +22,7 @@ class SplitParameters(BaseModel):
     """The parameters of the Text Split skill; None keeps the chunker's own value.
 
     `unit` is "characters" (UTF-16 code units, as Azure counts) or "azureOpenAITokens", which
-    `encoder_model_name` counts. 0 for `maximum_pages_to_take` returns all chunks. The allowed
-    special tokens have no effect, because special tokens are ordinary text here.
+    `encoder_model_name` counts. 0 for `maximum_pages_to_take` returns all chunks.
     """
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel)
@@ -36,7 +35,6 @@ class SplitParameters(BaseModel):
     encoder_model_name: Literal[
         "cl100k_base", "o200k_base", "r50k_base", "p50k_base", "p50k_edit"
     ] = "cl100k_base"
-    allowed_special_tokens: Annotated[bool, BeforeValidator(bool)] = False
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> SplitParameters:
@@ -98,7 +96,8 @@ class SplitParameters(BaseModel):
 _TOKENIZER_PARAMETERS = ("encoderModelName", "allowedSpecialTokens")
 PARAMETERS = (
     *map(to_camel, SplitParameters.model_fields),
-    "defaultLanguageCode",  # has no effect
+    "defaultLanguageCode",  # has no effect, as the next one: special tokens are ordinary text
+    "allowedSpecialTokens",
     _TOKENIZER,
 )
 """The names of the parameters, including those of `azureOpenAITokenizerParameters`."""

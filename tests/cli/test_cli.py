@@ -567,18 +567,6 @@ def test_index_says_which_files_of_a_folder_it_does_not_read(docs: Path) -> None
     assert named.stderr == ""
 
 
-def test_index_reads_the_rest_where_a_file_is_unreadable(docs: Path) -> None:
-    (docs / "program.bin").unlink()
-    (docs / "bad.txt").write_bytes(b"\0")
-    result = run("index", "idx", "docs")
-    assert result.exit_code == 2
-    assert result.stderr == (
-        f"Error: not indexed: {Path('docs/bad.txt')} is not a text file: "
-        "it has a NUL byte at offset 0\n"
-    )
-    assert "3 files (3 new" in result.stdout
-
-
 def test_index_of_a_folder_with_nothing_to_read_is_an_error(folder: Path) -> None:
     (folder / "empty").mkdir()
     assert refused("index", "idx", "empty") == "empty holds no files of a known kind"

@@ -219,15 +219,6 @@ def test_no_facts_are_no_figure() -> None:
     assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 of 0")
 
 
-def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
-    llm = Function(lambda prompt: verdict(True))
-    statement = "Is {passages} \ud800 {statement}?"
-    report = evaluate_facts([Fact(statement, True)], lambda _: ["A."], llm)
-    assert counts(report) == (1, 0, 0)
-    assert "<passage>\nA.\n</passage>" in llm.prompts[0]
-    assert "Is {passages} \ufffd {statement}?" in llm.prompts[0]
-
-
 # Facts from passages
 
 TEXT = "Tea is hot.\n\nRain is wet."

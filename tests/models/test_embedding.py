@@ -16,7 +16,7 @@ from langchain_openai import OpenAIEmbeddings
 from llama_index.core import Document
 
 from rag_splitters.llama_index import SemanticNodeParser
-from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, chat_model
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.models.calling import retry_after
 from rag_splitters.models.embedder import rows_of
 from rag_splitters.text.encodings import load_encoding
@@ -194,16 +194,6 @@ def test_embedder_gives_up(error: Exception, retries: int, calls: int) -> None:
         Embedder(model, max_retries=retries).embed(["a"])
     assert model.calls == calls
     assert caught.value.__cause__ is error
-
-
-@pytest.mark.parametrize(
-    "ask", [lambda model: Embedder(model).embed_each, lambda model: chat_model(model).ask]
-)
-def test_retries_are_left_to_a_client_that_retries(ask: Any) -> None:
-    model = Flaky(99, RateLimitError("slow down"))
-    model.max_retries = 2  # type: ignore[attr-defined]
-    assert isinstance(ask(model)(["a"])[0], ModelError)
-    assert model.calls == 1
 
 
 @pytest.mark.parametrize(
