@@ -253,7 +253,7 @@ class CachedAnswers:
 
     async def recall(self, items: Sequence[str]) -> dict[str, Any]:
         """Return the answers that exist."""
-        if self._cache is None:
+        if self._cache is None or not items:
             return {}
         texts = await self._cache.read([self._keys[item] for item in items])
         answers = zip(items, map(self._read, texts), strict=True)
