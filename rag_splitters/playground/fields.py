@@ -24,8 +24,8 @@ _NAMES = {"\n": r"\n", "\t": r"\t", "\f": r"\f", "\r": r"\r"}
 _CHARACTERS = {name: character for character, name in _NAMES.items()} | {r"\\": "\\"}
 
 
-def read_strategy(fields: Mapping[str, str], name: str) -> dict[str, Any]:
-    """Read a strategy and its parameters that differ from their defaults.
+def read_strategy(fields: Mapping[str, str], name: str) -> tuple[str, dict[str, Any]]:
+    """Read a strategy and those of its parameters that differ from their defaults.
 
     If another strategy was chosen on the page, its sizes are those of the one before.
 
@@ -33,14 +33,13 @@ def read_strategy(fields: Mapping[str, str], name: str) -> dict[str, Any]:
         name: the name of the strategy's field.
 
     >>> read_strategy({"a": "page", "a.chunk_size": "300", "a.page_break": r"\f"}, "a")
-    {'strategy': 'page', 'chunk_size': 300}
+    ('page', {'chunk_size': 300})
     """
     strategy = fields.get(name, "recursive")
     before = fields.get(f"{name}-before", strategy)
     if before != strategy and before in CATALOGUE:
-        sizes = sizes_of(before, _read_parameters(before, fields, name))
-        return {"strategy": strategy, **sizes}
-    return {"strategy": strategy, **_read_parameters(strategy, fields, name)}
+        return strategy, sizes_of(before, _read_parameters(before, fields, name))
+    return strategy, _read_parameters(strategy, fields, name)
 
 
 def _read_parameters(strategy: str, fields: Mapping[str, str], name: str) -> dict[str, Any]:
@@ -67,10 +66,8 @@ def write_fields(strategy: str, values: Mapping[str, Any], name: str) -> dict[st
     {'a': 'titled', 'a.chunker': 'page', 'a.title': 'Tea'}
     """
     controls = {each["name"]: each for each in form(chunker_class(strategy))}
-    own = {
-        f"{name}.{key}": field_text(controls[key], values[key]) for key in controls & values.keys()
-    }
-    return {name: strategy, **own}
+    texts = {key: field_text(controls[key], values[key]) for key in controls if key in values}
+    return {name: strategy, **{f"{name}.{key}": text for key, text in texts.items()}}
 
 
 def rows(strategy: str, values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

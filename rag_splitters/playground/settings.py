@@ -45,8 +45,7 @@ class Side:
     @classmethod
     def read(cls, fields: Mapping[str, str], letter: str) -> Side:
         """Read the fields of a side. Raises RagSplittersError if a strategy is unknown."""
-        values = read_strategy(fields, letter)
-        strategy = values.pop("strategy")
+        strategy, values = read_strategy(fields, letter)
         tab = fields.get(f"{letter}-tab", "chunk")
         return cls(
             letter,
