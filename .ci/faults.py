@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts one fault at a time into the package, and reports those that no test notices.
 
-Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--calls FILE ...]
+Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--calls FILE ...]
 
 A fault changes one operator, number, condition or argument. It is one that a user could notice: a
 number above 9 is doubled, and a comparison with it turned round, because one more or less of it
@@ -11,9 +11,8 @@ only repeat it. Every folder of the package gets some, large ones more.
 A first run of all tests, also of those that do not run by default, records which functions each of
 them calls; --calls reads such a record instead (see record_calls.py). A fault is then tried by the
 tests that call its function, the most specific ones first, up to --seconds of their time. What no
-recorded test calls is left out, and counted. --part tries a share of the sample, so that several
-runs with the same seed try all of it. It works on a copy, so the checkout stays as it is. Exits
-with 1 if more than 15 % survive.
+recorded test calls is left out, and counted. It works on a copy, so the checkout stays as it is.
+Exits with 1 if more than 15 % survive.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import json
 import math
 import os
 import random
-import resource
+import re
 import shutil
 import signal
 import subprocess
@@ -33,7 +32,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,8 +41,7 @@ from record_calls import PROCESS
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SURVIVORS = 0.15
 SECONDS = 600  # tests that take longer wait for something that never happens
-OURS = ("rag_splitters", "tests")
-"""The packages that each process loads anew, because a fault may be in them."""
+STARTING = 60  # seconds until the first test runs, on a busy machine
 SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -274,82 +271,31 @@ def _function_of(path: Path, line: int) -> str:
     return name
 
 
-def warm_up(copy: Path) -> None:
-    """Load what tests need of other packages, so that a process for each fault starts at once."""
-    os.chdir(copy)
-    sys.path[:] = [str(copy), *(each for each in sys.path if Path(each or ".").resolve() != ROOT)]
-    names = ("rag_splitters.langchain", "rag_splitters.llama_index", "tests.conftest", "chromadb")
-    for name in (*names, "tests.support.chat_doubles", "tests.support.front_ends", "sklearn"):
-        import_module(name)
-    for name in [each for each in sys.modules if each.partition(".")[0] in OURS]:
-        del sys.modules[name]
+def run_tests(copy: Path, tests: Sequence[str], seconds: float) -> str:
+    """Run tests, and return the first that fails, or an empty string.
 
-
-class Chosen:
-    """A plugin that runs the chosen tests, in their order, and writes which of them fails.
-
-    Of a test that no longer exists nothing is said: a record may be older than the tests.
+    If a file cannot be imported, that is returned. What was recorded includes the recording, so
+    tests that take much longer have met an endless loop.
     """
-
-    def __init__(self, tests: Sequence[str], pipe: int) -> None:
-        self.places = {test: place for place, test in enumerate(tests)}
-        self.pipe = pipe
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Choose the tests."""
-        chosen = [item for item in items if item.nodeid in self.places]
-        items[:] = sorted(chosen, key=lambda item: self.places[item.nodeid])
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write the name of a test that fails."""
-        if report.failed:
-            os.write(self.pipe, f"{report.nodeid}\n".encode())
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Write the name of a file that cannot be imported."""
-        if report.failed:
-            os.write(self.pipe, f"{report.nodeid}\n".encode())
-
-
-def run_tests(tests: Sequence[str], seconds: float) -> str:
-    """Run tests in a process of their own, and return the first that fails, or an empty string.
-
-    If a file cannot be imported, that is returned.
-
-    They take some seconds of CPU; with three times as much they have met an endless loop: what was
-    recorded includes the recording, so without a fault they take less.
-    """
-    limit = int(30 + 3 * seconds)
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-        signal.alarm(SECONDS)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(nowhere, stream)
-        options = [
-            "-qx",
-            "--all",  # an option of tests/conftest.py, which doctests alone would not load
-            *(f"-pno:{name}" for name in ("cacheprovider", "xdist", "faulthandler")),
-        ]
-        names = ("tests/conftest.py", *(test.partition("::")[0] for test in tests))
-        code = pytest.main([*options, *dict.fromkeys(names)], plugins=[Chosen(tests, writing)])
-        os._exit(code)
-    os.close(writing)
-    _, status = os.waitpid(process, 0)
-    with suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)  # what tests have started and not ended
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        failed = pipe.readline().strip()
-    if os.waitstatus_to_exitcode(status) in (
-        pytest.ExitCode.OK,
-        pytest.ExitCode.NO_TESTS_COLLECTED,
-    ):
+    names = copy.parent / "names"
+    names.write_text("\n".join(tests), encoding="utf-8")
+    options = ["-qx", "-rfE", "--all", "-pno:xdist"]
+    files = ["tests/conftest.py", f"@{names}"]  # doctests alone would not load its options
+    command = [sys.executable, "-m", "pytest", *options, *files]
+    limit = min(STARTING + 5 * seconds, SECONDS)
+    with subprocess.Popen(
+        command, cwd=copy, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            output = ""
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also what tests have started and not ended
+    if process.returncode == pytest.ExitCode.OK:
         return ""
-    return failed or "no test can be collected, or they do not end"
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    return failed[1] if failed else "no test can be collected, or they do not end"
 
 
 def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) -> str:
@@ -362,11 +308,11 @@ def first_to_notice(fault: Fault, copy: Path, tests: list[str], seconds: float) 
     while tests:
         target.write_text("\n".join(lines), encoding="utf-8")
         try:
-            failed = run_tests(tests, seconds)
+            failed = run_tests(copy, tests, seconds)
         finally:
             target.write_bytes(source)
         own = [test for test in tests if failed in (test, test.partition("::")[0])]
-        if not failed or not run_tests(own[:1] or tests, seconds):
+        if not failed or not run_tests(copy, own[:1] or tests, seconds):
             return failed
         tests = [test for test in tests if test not in own] if own else []
     return ""
@@ -378,13 +324,11 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=100, help="how many faults to try")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", default="", help="one folder of the package")
-    parser.add_argument("--part", default="1/1", help="which share of the sample to try: 2/5")
     parser.add_argument("--calls", nargs="*", type=Path, default=[], help="records of the tests")
     parser.add_argument("--seconds", type=float, default=150, help="of tests for each fault")
     parser.add_argument("--workers", default="auto", help="processes of the recording run")
     options = parser.parse_args()
-    part, parts = map(int, options.part.split("/"))
-    faults = sample(options.number, random.Random(options.seed), options.only)[part - 1 :: parts]
+    faults = sample(options.number, random.Random(options.seed), options.only)
     print(f"{len(faults)} faults, seed {options.seed}", flush=True)
     noticed = survivors = 0
     calls = [path.resolve() for path in options.calls]
@@ -394,7 +338,6 @@ def main() -> int:
         shutil.copytree(ROOT, copy, ignore=ignored)
         os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1")
         tests = read_calls(calls or record(copy, options.workers))
-        warm_up(copy)
         for count, fault in enumerate(faults, 1):
             path, number, line, changed = fault
             print(f"{count}: {path.relative_to(ROOT)}:{number + 1}")

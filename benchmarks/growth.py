@@ -25,13 +25,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.parent_child import theirs
-from rag_splitters.langchain import parent_document_retriever
+from rag_splitters.langchain import (
+    DocumentStore,
+    RecursiveTextSplitter,
+    SQLiteStore,
+    parent_document_retriever,
+)
 
 BATCH, QUESTIONS, LENGTH = 500, 50, 1400
 EMBEDDINGS = DeterministicFakeEmbedding(size=128)
@@ -136,8 +142,17 @@ def measure_classic(documents: list[Document], questions: list[str]) -> None:
     """Measure langchain_classic in a folder."""
     count = len(documents)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "index"
-        with theirs(folder, EMBEDDINGS) as retriever:
+        folder = Path(name)
+        with closing(SQLiteStore(folder / "parents.sqlite")) as rows:
+            retriever = ParentDocumentRetriever(
+                vectorstore=Chroma(
+                    persist_directory=str(folder / "chroma"),
+                    embedding_function=EMBEDDINGS,
+                    collection_configuration={"hnsw": {"space": "cosine"}},
+                ),
+                docstore=DocumentStore(rows),
+                child_splitter=RecursiveTextSplitter(chunk_size=400),
+            )
             cpu, wall = add(retriever, documents)
             report("langchain_classic: add, CPU per 1,000 parents", cpu / count * 1000, "s")
             report("langchain_classic: add, wall per 1,000 parents", wall / count * 1000, "s")

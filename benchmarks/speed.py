@@ -55,7 +55,7 @@ def each(cut: Callable[[str], Any], texts: Sequence[str]) -> Callable[[], Any]:
     return lambda: [cut(text) for text in texts]
 
 
-def characters(texts: Sequence[str], overlap: int, goal: float, peers: bool = True) -> list[Case]:
+def characters(texts: Sequence[str], overlap: int, goal: float) -> list[Case]:
     """Recursive in characters, 1000 a chunk, against the other libraries."""
     sizes: dict[str, Any] = {"chunk_size": 1000, "chunk_overlap": overlap}
     plain = RecursiveCharacterTextSplitter(**sizes)
@@ -66,8 +66,6 @@ def characters(texts: Sequence[str], overlap: int, goal: float, peers: bool = Tr
             "rag_splitters RecursiveChunker", each(rs.RecursiveChunker(**sizes).spans, texts), goal
         ),
     ]
-    if not peers:
-        return cases
     cases.append(Case("LangChain, add_start_index", lambda: placed.create_documents([*texts])))
     with suppress(ImportError):
         import chonkie

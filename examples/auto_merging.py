@@ -2,14 +2,12 @@
 
 import chromadb
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.node_parser import get_leaf_nodes
 from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from rag_splitters.llama_index import HierarchicalNodeParser
-from rag_splitters.models import HashingEmbeddings
+from rag_splitters.llama_index import HashingEmbedding, HierarchicalNodeParser
 
 HANDBOOK = """# Lighthouse handbook
 
@@ -24,20 +22,6 @@ The lens is wiped with a dry cloth. The lamp must be out when the lens is wiped.
 The fog horn sounds every thirty seconds. It needs twenty minutes to build up pressure.
 """
 
-
-class Hashing(BaseEmbedding):
-    """The package's own embeddings, which need no model, as a LlamaIndex embedding."""
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return HashingEmbeddings().embed_query(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return HashingEmbeddings().embed_query(text)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-
 parser = HierarchicalNodeParser(emit="all", chunk_size=100, length_function="characters")
 nodes = parser.get_nodes_from_documents([Document(text=HANDBOOK, id_="handbook.md")])
 
@@ -47,7 +31,9 @@ collection = chromadb.EphemeralClient().create_collection("leaves")
 storage = StorageContext.from_defaults(
     docstore=docstore, vector_store=ChromaVectorStore(chroma_collection=collection)
 )
-index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=Hashing())
+index = VectorStoreIndex(
+    get_leaf_nodes(nodes), storage_context=storage, embed_model=HashingEmbedding()
+)
 
 retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=3), storage)
 for result in retriever.retrieve("When is the wick of the lamp trimmed, and the lens wiped?"):

@@ -117,9 +117,8 @@ class DocumentTable:
         others = [name for name in schema.names if name not in (*inputs, *ignored)]
         names = others if self.metadata_columns is None else list(self.metadata_columns)
         _check_names(schema, [*inputs, *names])
-        _check_text_type(self.text_column, schema.field(self.text_column).type)
-        if self.id_column is not None:
-            _check_id_type(self.id_column, schema.field(self.id_column).type)
+        for name in inputs:
+            _check_type(name, schema.field(name).type, is_id=name == self.id_column)
         return names
 
     def documents(
@@ -191,22 +190,18 @@ def is_own(name: str, own: Sequence[pa.Field]) -> bool:
     return name.casefold() in {field.name for field in own}
 
 
-def _check_text_type(name: str, kind: pa.DataType) -> None:
-    """Raise TypeError if a column does not hold texts; it may hold only nulls."""
+def _check_type(name: str, kind: pa.DataType, *, is_id: bool) -> None:
+    """Raise TypeError if a column does not hold texts or ids; it may hold only nulls."""
     if "ArrowPythonObjectType" in str(kind):  # Ray's type for strings that Arrow refuses
         raise InputTypeError(
             f"column {name!r} holds Python objects: replace lone surrogates, which Arrow cannot "
             "hold, before you create the dataset: text.encode('utf-8', 'replace').decode()"
         )
-    if not _is_string(kind) and not arrow().types.is_null(kind):
-        raise wrong_type(name, "strings", kind)
-
-
-def _check_id_type(name: str, kind: pa.DataType) -> None:
-    """Raise TypeError if a column holds neither strings nor whole numbers."""
     types = arrow().types
-    if not (_is_string(kind) or types.is_null(kind) or types.is_integer(kind)):
-        raise wrong_type(name, "strings or whole numbers", kind)
+    plain = str(kind.value_type if types.is_dictionary(kind) else kind)
+    is_text = plain in ("string", "large_string", "string_view") or types.is_null(kind)
+    if not is_text and not (is_id and types.is_integer(kind)):
+        raise wrong_type(name, "strings or whole numbers" if is_id else "strings", kind)
 
 
 def wrong_type(name: str, expected: str, kind: object) -> InputTypeError:
@@ -228,14 +223,6 @@ def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputTypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    is_dictionary = arrow().types.is_dictionary(kind)
-    return str(kind.value_type if is_dictionary else kind) in _STRINGS
-
-
-_STRINGS = ("string", "large_string", "string_view")
 
 
 def _repeatable(field: pa.Field) -> pa.Field:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.contract.chunker import Chunker
@@ -27,7 +27,6 @@ from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.parameters.checks import check_has, check_kind
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import check_page_break, with_own_pages
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -69,13 +68,12 @@ class TableSplitter(DocumentTable):
 
     Parameters:
         chunker: any chunker. From a front end's splitter or parser, only the strategy and its
-            `page_break` are used.
+            `page_break`, the regular expression for the break between pages, are used.
         text_column: the column with the texts: strings of any Arrow type.
         id_column: the column with the documents' ids: strings or whole numbers.
         metadata_columns: the columns with the documents' metadata: strategies may read them, every
             chunk repeats them, and if a document has no id, its chunks' ids depend on them. None:
             all other columns.
-        page_break: regular expression for the break between pages; None: the chunker's own.
         batch_size: number of documents to read, and to pass to a model, at once.
         on_error: what to do about a document that the strategy or its model fails on. "raise":
             raise an error. "row": return one row for the document, in which `error` is the message,
@@ -95,8 +93,6 @@ class TableSplitter(DocumentTable):
     """
 
     chunker: Chunker
-    _: KW_ONLY
-    page_break: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +102,6 @@ class TableSplitter(DocumentTable):
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
                 "without it"
             )
-        check_page_break(self.page_break)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the chunks for a table with these columns.
@@ -179,7 +174,7 @@ class TableSplitter(DocumentTable):
                     later = () if is_tolerant or not isinstance(result, ModelError) else results
                     others = sum(isinstance(each, ModelError) for each in later)
                     raise _failure(source, result, others)
-                rows = _chunk_rows(source, with_own_pages(result, source, self.page_break))
+                rows = _chunk_rows(source, result)
                 yield source, [(*row, None) for row in rows] if is_tolerant else rows
             except ValueError as error:
                 if not is_tolerant:

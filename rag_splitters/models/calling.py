@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +18,7 @@ from rag_splitters.models.faults import is_transient, retry_after, was_retried
 from rag_splitters.models.secrets import without_secrets
 
 _LOG = logging.getLogger(__name__)
+_LONGEST_WAIT = 30.0  # seconds before another attempt, unless the server says otherwise
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -34,38 +36,19 @@ async def with_retries(
     wait is as long as the server says, else random, and longer from one attempt to the next.
     """
     call = Call(partial(function, argument), partial(async_function, argument))
-
-    async def attempt() -> _R:  # tenacity awaits only what was defined with async
-        return await call
-
-    if not retries:
-        return await attempt()
-    from tenacity import (
-        AsyncRetrying,
-        retry_if_exception,
-        stop_after_attempt,
-        wait_random,
-        wait_random_exponential,
-    )
-
-    backoff, jitter = wait_random_exponential(multiplier=0.5, max=30), wait_random(0, 0.2)
-
-    def wait(state: Any) -> float:
-        seconds = retry_after(state.outcome.exception())
-        return backoff(state) if seconds is None else seconds + jitter(state)
-
-    def log(state: Any) -> None:
-        error = state.outcome.exception()
-        _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
-
-    return await AsyncRetrying(
-        sleep=sleep,
-        stop=stop_after_attempt(retries + 1),
-        wait=wait,
-        retry=retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),
-        reraise=True,
-        before_sleep=log,
-    )(attempt)
+    for attempt in range(retries):
+        try:
+            return await call
+        except Exception as error:
+            if not is_transient(error) or was_retried(error):
+                raise
+            _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
+            seconds = retry_after(error)
+        if seconds is None:  # tenacity keeps its state by thread, and this may go on in another one
+            await sleep(random.uniform(0, min(_LONGEST_WAIT, 0.5 * 2**attempt)))  # noqa: S311
+        else:
+            await sleep(seconds + random.uniform(0, 0.2))  # noqa: S311
+    return await call
 
 
 class Stop:

@@ -21,7 +21,7 @@ from rag_splitters.parent_child.stores.stores import Stores
 async def import_classic(stores: Stores) -> list[str]:
     """Turn the parents that `langchain_classic` wrote into documents, and return their ids."""
     children_of = await _list_children(stores)
-    identity = await ensure_identity(stores, may_be_classic=True)
+    await ensure_identity(stores, may_be_classic=True)
     imported: list[str] = []
     parents = list(filter(is_parent_key, await stores.docstore.list_keys("")))
     for keys in batched(parents, DOCUMENTS_AT_ONCE):
@@ -39,7 +39,7 @@ async def import_classic(stores: Stores) -> list[str]:
         }
         check_refusals(await add(stores, documents.values(), own_vectors=own_vectors), imported)
         remove = partial(remove_rows, children=children, removed=list(documents))
-        await stores.in_turn(identity.id, remove)
+        await stores.in_turn(remove)
         imported += documents
     return imported
 

@@ -13,7 +13,6 @@ from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, MissingParentsError
 from rag_splitters.parent_child.identity import (
-    NEW_INDEX,
     check_identity,
     forget_lost_index,
     refuse_classic,
@@ -124,19 +123,17 @@ def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> 
 async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyReport:
     """Compare records, parents, children and keyword index, and repair what does not agree."""
     if repair and remove_most:
-        await stores.in_turn(NEW_INDEX, forget_lost_index)
-    index = await check_identity(stores)
-    if index is None:
+        await stores.in_turn(forget_lost_index)
+    if await check_identity(stores) is None:
         await refuse_classic(stores)
-    name = NEW_INDEX if index is None else index.id
     inspect = partial(_inspect, repair=repair, remove_most=remove_most)
-    report = await stores.in_turn(name, inspect)
+    report = await stores.in_turn(inspect)
     if repair:
         for group in batched(report.documents_to_repair, DOCUMENTS_AT_ONCE):
             work = partial(_repair_documents, identities=group)
-            report.failed.update(await stores.in_turn(name, work))
+            report.failed.update(await stores.in_turn(work))
         if report.unfinished:  # the last request of a writer that died may have arrived since
-            await stores.in_turn(name, inspect)
+            await stores.in_turn(inspect)
         if stores.keywords is not None and not report.is_sound:
             is_behind = not await is_in_step(stores, stores.keywords)
             if is_behind or not report.keywords_in_step:

@@ -26,8 +26,6 @@ from rag_splitters.parent_child.writing import Docstore
 
 INDEX_LABEL = "rag_splitters_index"
 """The key in a collection's metadata that holds the id of its index."""
-NEW_INDEX = "a new index"
-"""What writers call an index that has no id yet."""
 
 
 async def read_identity(docstore: Docstore) -> Identity | None:
@@ -165,12 +163,12 @@ async def ensure_identity(
 
 async def write_identity(stores: Stores, identity: Identity) -> None:
     """Write what an index is from now on."""
-
-    async def write(held: Stores) -> None:
-        await held.docstore.write([identity.to_row()])
-
-    await stores.in_turn(identity.id, write)
-    stores.writer.identity = identity
+    stores.writer.identity = identity  # it also names the lock
+    try:
+        await stores.in_turn(lambda held: held.docstore.write([identity.to_row()]))
+    except BaseException:
+        stores.writer.identity = None
+        raise
 
 
 async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bool) -> Identity:
@@ -197,5 +195,5 @@ async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bo
             await call(stores.keywords.update, {}, first)  # it is as empty
         return identity
 
-    stores.writer.identity = await stores.in_turn(NEW_INDEX, begin)
+    stores.writer.identity = await stores.in_turn(begin)
     return stores.writer.identity

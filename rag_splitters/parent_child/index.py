@@ -59,9 +59,10 @@ def turn_for_workers(index: ParentChildIndex[Any, Any]) -> Iterator[int]:
     Raises ValueError if only one process may write to the stores.
     """
     stores, docstore = _shareable_stores(index)
-    name, resources = run(ensure_identity(stores)).id, AsyncExitStack()
+    run(ensure_identity(stores))
+    resources = AsyncExitStack()
     try:
-        turn = run(resources.enter_async_context(stores.writer.turn(docstore, name)))
+        turn = run(resources.enter_async_context(stores.writer.turn(docstore)))
         yield turn.number
     finally:
         run(resources.aclose())

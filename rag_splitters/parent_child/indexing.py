@@ -79,37 +79,39 @@ async def add(
     Raises ValueError for different documents with the same id.
     """
     outcomes: list[Outcome] = []
-    checked = _check_ids(stores, documents)
+    refusals: dict[int, str] = {}
+    checked = _check_documents(stores, documents, refusals)
     for group in grouped(list(checked) if isinstance(documents, Sequence) else checked):
-        refusals = [
-            _find_refusal(stores, document, number)
-            for number, document in enumerate(group, len(outcomes))
-        ]
         identities = [
-            source_identity(each.text, each.metadata, each.id) if refusal is None else None
-            for each, refusal in zip(group, refusals, strict=True)
+            None if number in refusals else source_identity(each.text, each.metadata, each.id)
+            for number, each in enumerate(group, len(outcomes))
         ]
-        pairs = zip(identities, group, strict=True)
+        pairs = list(zip(identities, group, strict=True))
         storable = {identity: document for identity, document in pairs if identity is not None}
         drafts, failures = await _draft(stores, storable, tolerant=tolerant)
         by_identity = await _add_drafts(stores, drafts, always=always, own_vectors=own_vectors)
-        for identity, document, refusal in zip(identities, group, refusals, strict=True):
-            if identity in by_identity:
-                outcomes.append(by_identity[identity])
-            else:
-                reason = refusal or failures[identity or ""]
-                outcomes.append(Outcome(document.id or "", "failed", reason))
+        for identity, document in pairs:
+            reason = failures[identity] if identity in failures else refusals.get(len(outcomes))
+            failure = reason and Outcome(document.id or "", "failed", reason)
+            outcomes.append(failure or by_identity[identity or ""])
     return outcomes
 
 
-def _check_ids(stores: Stores, documents: Iterable[Entry]) -> Iterator[Entry]:
+def _check_documents(
+    stores: Stores, documents: Iterable[Entry], refusals: dict[int, str]
+) -> Iterator[Entry]:
     """Pass documents on, and raise a ValueError for one whose id a different document has.
 
-    Documents that will be refused are left out of the comparison: nothing of them is written.
+    Documents that are refused are left out of the comparison: nothing of them is written.
+
+    Parameters:
+        refusals: why documents are refused, by their numbers; those that are passed on are added.
     """
     versions: dict[str, tuple[int, str]] = {}
     for number, document in enumerate(documents):
-        if document.id is not None and _find_refusal(stores, document, number) is None:
+        if refusal := _find_refusal(stores, document, number):
+            refusals[number] = refusal
+        elif document.id is not None:
             version = source_identity(document.text, document.metadata)
             first, other = versions.setdefault(document.id, (number, version))
             if version != other:
@@ -196,7 +198,7 @@ async def _add_drafts(
     if not changed:
         return outcomes
     rows = (row for draft in changed for row in draft.vectors.values())
-    identity = await ensure_identity(stores, next((len(row) for row in rows), None))
+    await ensure_identity(stores, next((len(row) for row in rows), None))
 
     async def write(held: Stores) -> list[Draft]:
         keys = [record_key(draft.identity) for draft in changed]
@@ -211,7 +213,7 @@ async def _add_drafts(
             await _write(held, current, revision_from_row(revision))
         return current
 
-    for draft in await stores.in_turn(identity.id, write):
+    for draft in await stores.in_turn(write):
         name, old = draft.identity, draft.old
         if stores.representations is not None:
             stores.representations.forget(key for key, _ in draft.representations)
@@ -342,14 +344,13 @@ async def remove_documents(
 
     Another process may have changed a document's metadata since they were read to find it.
     """
-    index = await check_identity(stores)
-    if index is None:
+    if await check_identity(stores) is None:
         await refuse_classic(stores)
         return []
     removed: list[str] = []
     for group in batched(list(dict.fromkeys(identities)), DOCUMENTS_AT_ONCE):
         work = partial(_remove_group, identities=group, metadata=metadata)
-        removed += await stores.in_turn(index.id, work)
+        removed += await stores.in_turn(work)
     return removed
 
 

@@ -17,7 +17,6 @@ from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
 from rag_splitters.parent_child.stores.stores import Stores
-from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
@@ -105,36 +104,34 @@ async def were_replaced(stores: Stores, orphans: Sequence[Entry]) -> bool:
 
     Raises MissingParentsError if the docstore has lost parents.
     """
-    key = stores.id_key
-    orphans = [child for child in orphans if SOURCE_KEY in child.metadata]
-    if not orphans:
+    names = {
+        child.metadata[stores.id_key]: child.metadata[SOURCE_KEY]
+        for child in orphans
+        if SOURCE_KEY in child.metadata
+    }
+    if not names:
         return False
-    names = list(dict.fromkeys(child.metadata[SOURCE_KEY] for child in orphans))
-    records = dict(zip(names, await stores.read_records(names), strict=True))
-    if not any(records.values()) and await read_identity(stores.docstore) is None:
+    documents = list(dict.fromkeys(names.values()))
+    stored = zip(documents, await stores.read_records(documents), strict=True)
+    records = {name: record for name, record in stored if record is not None}
+    if not records and await read_identity(stores.docstore) is None:
         raise MissingParentsError(
             f"the docstore has lost its rows: it has no parents for {len(orphans)} children that "
             "match, and no index. Restore it, or add the documents again"
         )
-    current = [(child, records[child.metadata[SOURCE_KEY]]) for child in orphans]
-    listed = {
-        child.metadata[key]: record.identity
-        for child, record in current
-        if record is not None and record.is_complete and child.metadata[key] in record.parents
-    }
-    rows = zip(listed, await stores.docstore.read(list(listed)), strict=True)
-    lost = [listed[name] for name, row in rows if row is None]
-    again = zip(lost, await stores.read_records(lost), strict=True)  # was it just replaced?
-    if lost := [name for name, record in again if record == records[without_surrogates(name)]]:
+    current = {key: records[name] for key, name in names.items() if name in records}
+    listed = [key for key, each in current.items() if each.is_complete and key in each.parents]
+    rows = zip(listed, await stores.docstore.read(listed), strict=True)
+    lost = [current[key] for key, row in rows if row is None]
+    again = await stores.read_records([record.identity for record in lost])  # just replaced?
+    if lost := [record for record, now in zip(lost, again, strict=True) if record == now]:
         raise MissingParentsError(
-            f"the docstore has lost parents of documents such as {', '.join(map(repr, lost[:3]))}: "
-            "add the documents again"
+            "the docstore has lost parents of documents such as "
+            f"{', '.join(repr(each.identity) for each in lost[:3])}: add the documents again"
         )
     return any(
-        record is not None
-        and record.digest
-        and (record.is_whole or child.metadata[key] not in record.other_parents)
-        for child, record in current
+        record.digest and (record.is_whole or key not in record.other_parents)
+        for key, record in current.items()
     )
 
 

@@ -140,16 +140,15 @@ class Record:
         return record_key(self.identity), Entry(self.rest, metadata, self.identity)
 
     @classmethod
-    def from_row(cls, row: Entry | None, identity: str | None = None) -> Record | None:
+    def from_row(cls, row: Entry | None) -> Record | None:
         """Read a record from its row; None if there is no row. The row's id is the identity.
 
         Raises DamagedRowsError if it is not what was written.
         """
         if row is None:
             return None
-        identity = row.id if row.id is not None else identity
         try:
-            if identity is None:
+            if row.id is None:
                 raise ValueError
             columns = {name: row.metadata[name] for name in _COLUMNS}
             columns |= {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
@@ -159,13 +158,13 @@ class Record:
             )
             metadata = dict(row.metadata["document_metadata"])
         except (IndexError, KeyError, TypeError, ValueError):
-            key = "a record" if identity is None else record_key(identity)
+            key = "a record" if row.id is None else record_key(row.id)
             raise DamagedRowsError(
-                f"the record of document {identity!r} is damaged: call verify(repair=True), and "
+                f"the record of document {row.id!r} is damaged: call verify(repair=True), and "
                 "add the document again",
                 [key],
             ) from None
-        return cls(identity=identity, rest=row.text, metadata=metadata, **columns)
+        return cls(identity=row.id, rest=row.text, metadata=metadata, **columns)
 
     @property
     def is_complete(self) -> bool:

@@ -159,11 +159,10 @@ class Writer:
         self.identity: Identity | None = None
         """What the index is, once it has been compared."""
 
-    async def run(self, docstore: Docstore, name: str, work: Callable[[Turn], Awaitable[T]]) -> T:
-        """Do something while nobody else writes to an index.
+    async def run(self, docstore: Docstore, work: Callable[[Turn], Awaitable[T]]) -> T:
+        """Do something while nobody else writes to the index.
 
         Parameters:
-            name: see `turn`.
             work: what to do in the turn. If the turn is lost, because the connection to the
                 docstore broke, it is done again from the beginning.
 
@@ -175,22 +174,20 @@ class Writer:
             attempts -= 1
             try:
                 with explaining_full_disk(self.folder):
-                    async with self.turn(docstore, name) as turn:
+                    async with self.turn(docstore) as turn:
                         return await work(turn)
             except LockLostError:
                 if not attempts:
                     raise
 
     @asynccontextmanager
-    async def turn(self, docstore: Docstore, name: str) -> AsyncIterator[Turn]:
+    async def turn(self, docstore: Docstore) -> AsyncIterator[Turn]:
         """Wait for this process's lock and a turn at the docstore, and release both in the end.
-
-        Parameters:
-            name: what all the writers of this process call the index.
 
         Raises DocstoreInUseError, which names the writer that is in the way, after the time limit.
         """
         attempt = partial(_take_turn, docstore)
+        name = "a new index" if self.identity is None else self.identity.id
         async with process_lock(name).hold(self.timeout):
             turn = await _wait(attempt, docstore.describe_holder, self.timeout)
             try:

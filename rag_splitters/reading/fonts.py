@@ -31,13 +31,11 @@ class Font(NamedTuple):
         size: the height of its letters, in points.
         is_bold: whether it is bold from the first to the last letter.
         baseline: the height of its baseline on the page, in points.
-        is_fixed: whether all letters are equally wide, as in code.
     """
 
     size: float
     is_bold: bool
     baseline: float
-    is_fixed: bool = False
 
 
 class Part(NamedTuple):
@@ -117,10 +115,8 @@ def slide_titles(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:
         first = max(runs[:_FIRST_TEXTS], key=lambda run: run.font.size, default=None)
         if first is None or not _may_be_heading(first):
             continue
-        others = [run.font for run in runs if run is not first]
-        is_larger = all(font.size < first.font.size * (1 - _SAME) for font in others)
-        is_bolder = first.font.is_bold and not any(font.is_bold for font in others)
-        if is_larger or is_bolder:
+        others = (run.font for run in runs if run is not first)
+        if all(font.size < first.font.size * (1 - _SAME) for font in others):
             titles.append(FontHeading(page, first.first, first.last, 1))
     return titles
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
 from threading import Lock
@@ -19,13 +18,11 @@ from rag_splitters.reading.pdf_pages import read_page
 from rag_splitters.reading.pdf_tables import with_tables
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
 from rag_splitters.structure.block import Block
-from rag_splitters.structure.outline import Outline
 from rag_splitters.text.excerpt import Excerpt
 
 logger = logging.getLogger(__name__)
 
 _PDFIUM = Lock()  # the library must not be called from two threads at once
-_FEWEST = 3  # headings: if there are fewer, numbered lines are added
 
 
 class Layout(NamedTuple):
@@ -78,12 +75,7 @@ def read_layout(data: bytes, name: str) -> Layout:
     ranges = inner_lines([[line.text for line in page] for page in pages])
     pages = [
         with_scales(
-            with_tables(
-                lines[first:last],
-                geometry.words[first:last],
-                geometry.labels[first:last],
-                geometry.grids,
-            )
+            with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
             if geometry
             else lines[first:last]
         )
@@ -131,7 +123,7 @@ def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Blo
         if start < end:
             title = " ".join(joined.text[start:end].split())
             placed.append(Block("heading", start, end, level, title))
-    return _with_numbered_lines(joined.text, placed)
+    return placed
 
 
 def _end_of_word(text: str, position: int) -> int:
@@ -140,19 +132,3 @@ def _end_of_word(text: str, position: int) -> int:
         while position < len(text) and not text[position].isspace():
             position += 1
     return position
-
-
-def _with_numbered_lines(text: str, headings: list[Block]) -> list[Block]:
-    """Add numbered lines to a few headings, which are probably those of a title page."""
-    if not 0 < len(headings) < _FEWEST:
-        return headings
-    ends = {heading.end for heading in headings}
-    others = [
-        heading
-        for heading in Outline.of(text, "text").headings
-        if heading.start >= headings[0].end and heading.end not in ends
-    ]
-    deepest = max(heading.level for heading in headings)
-    outermost = min((heading.level for heading in others), default=1)
-    below = [replace(each, level=each.level + deepest + 1 - outermost) for each in others]
-    return sorted([*headings, *below], key=lambda heading: heading.start)

@@ -17,8 +17,6 @@ from rag_splitters.reading.pdf_tables import FEWEST_ROWS, MOST_RULES, Grid, Rule
 _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
-_FIXED_PITCH = 1  # a flag of a font
-_FIXED = re.compile(rb"mono|courier|consol|typewr|tt\d{1,4}\Z", re.IGNORECASE)
 _SPACE = 0.25  # times the height of the larger letter: the minimum gap between parts of a line
 _SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
 _WORD = re.compile(r"\S+")
@@ -31,12 +29,10 @@ class Geometry(NamedTuple):
 
     Parameters:
         words: the words of each line that may be a row; of another line, all its text as one.
-        labels: the words of each line that may be a row or stands above one.
         grids: the grids.
     """
 
     words: list[list[Word]]
-    labels: list[list[Word]]
     grids: list[Grid]
 
 
@@ -57,17 +53,11 @@ def _geometry(lines: Sequence[Line], letters: _Letters) -> Geometry | None:
         return None
     rows += [(grid.bands[0], grid.bands[-1]) for grid in grids]
     heights = {each for low, high in rows for each in range(int(low) - 1, int(high) + 1)}
-    are_rows = [
-        line.font is not None
-        and int(line.font.baseline) in heights
-        and (bool(grids) or not line.font.is_fixed)
-        for line in lines
-    ]
-    words, labels = list[list[Word]](), list[list[Word]]()
-    for line, is_row, is_above in zip(lines, are_rows, [*are_rows[1:], False], strict=True):
-        labels.append(list(letters.words(line, _WORD)) if is_row or is_above else [])
-        words.append(labels[-1] if is_row else list(letters.words(line, _ALL)))
-    return Geometry(words, labels, grids)
+    words = list[list[Word]]()
+    for line in lines:
+        is_row = line.font is not None and int(line.font.baseline) in heights
+        words.append(list(letters.words(line, _WORD if is_row else _ALL)))
+    return Geometry(words, grids)
 
 
 class _Letters:
@@ -198,20 +188,15 @@ class _Letters:
             raw.FPDFText_GetFontSize(page, place) * math.hypot(matrix.c, matrix.d)
             for place, matrix in zip(places, matrices, strict=True)
         ]
-        styles = [self._style(place) for place in (places[0], places[-1])]
-        is_bold, is_fixed = (all(each) for each in zip(*styles, strict=True))
+        is_bold = self._is_bold(places[0]) and self._is_bold(places[-1])
         x, y = matrices[0].e, matrices[0].f
-        return Font(median(sizes), is_bold, self._shown(x, y, x, y).bottom, is_fixed)
+        return Font(median(sizes), is_bold, self._shown(x, y, x, y).bottom)
 
-    def _style(self, index: int) -> tuple[bool, bool]:
-        """Whether a letter is bold, by its font's name, and whether its font has a fixed pitch.
-
-        PDFium only guesses weights.
-        """
+    def _is_bold(self, index: int) -> bool:
+        """Whether a letter is bold, by its font's name, because PDFium only guesses weights."""
         name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
         self._raw.FPDFText_GetFontInfo(self._text_page, index, name, len(name), flags)
-        is_fixed = flags.value & _FIXED_PITCH or _FIXED.search(name.value) is not None
-        return _BOLD.search(name.value) is not None, bool(is_fixed)
+        return _BOLD.search(name.value) is not None
 
 
 class _Box(NamedTuple):

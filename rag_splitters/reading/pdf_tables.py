@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -31,8 +32,7 @@ _FILLED = 0.9  # of the width of a cell: a line that is as long was broken for w
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
 _BARS = re.compile(r"[^|]+|\|")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
-_SECTION = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3})*\.?\Z")
-_LEADER = re.compile(r"(?:\. ?){4}")  # of a line of contents
+_SECTION = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3})*\.?\Z")  # not a year
 
 
 class Word(NamedTuple):
@@ -84,7 +84,11 @@ class Grid(NamedTuple):
     bands: list[float]
     rules: list[Rule]
 
-    def divides(self, before: Word | _Piece, after: Word, height: float) -> bool:
+    def column_of(self, word: Word) -> int:
+        """Return the number of the column in which a word stands."""
+        return bisect_right(self.columns, _middle(word)) - 1
+
+    def divides(self, before: Word, after: Word, height: float) -> bool:
         """Whether an upright line stands between two words at this height."""
         low, high = _middle(before), _middle(after)
         edges = (
@@ -109,30 +113,23 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
 def with_tables(
     lines: Sequence[Line],
     words: Sequence[Sequence[Word]],
-    labels: Sequence[Sequence[Word]],
     grids: Sequence[Grid],
 ) -> list[Line]:
     """Return the lines of a page, with its tables written in Markdown.
 
     A table is a grid of drawn lines, or rows whose cells stand in columns with gaps between them:
-    three columns or, with numbers, two. Columns of prose, lists, contents and code are no tables.
+    three columns or, with numbers, two. Columns of prose, lists and contents are no tables.
     The first row becomes the header.
 
     Parameters:
         lines: the lines.
-        words: the words of each line; none for a line that is certainly no row.
-        labels: the words of each line that may have the labels of the columns below it.
+        words: the words of each line; of a line that is certainly no row, all its text as one.
         grids: the grids that are drawn on the page.
     """
     inside = (_in_grid(lines, words, grid) for grid in grids)
     tables = [table for table in inside if table and len(table.rows) > 1]
     in_grid = {number for table in tables for number in table.lines}
-    gap_tables = list(_tables_of_gaps(lines, words, in_grid))
-    rows = in_grid.union(*(table.lines for table in gap_tables))
-    others = [() if number in rows else each for number, each in enumerate(labels)]
-    tables += [_with_header(table, lines, others) for table in gap_tables]
-    if not tables:
-        return list(lines)
+    tables += _tables_of_gaps(lines, words, in_grid)
     starts = {min(table.lines): table for table in tables}
     dropped = {number for table in tables for number in table.lines}
     result: list[Line] = []
@@ -225,8 +222,8 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
         if inside and len(inside) < len(words[number]):
             return None
         band = len(bands) - bisect_right(bands, height)
-        for column, piece in _pieces(line, number, inside, grid):
-            cells.setdefault((band, column), []).append(piece)
+        for group in _groups(inside, partial(_are_in_one_cell, grid, line)):
+            cells.setdefault((band, grid.column_of(group[0])), []).append(_piece(number, group))
             used.add(number)
     filled_bands = sorted({band for band, _ in cells})
     filled_columns = sorted({column for _, column in cells})
@@ -236,12 +233,9 @@ def _in_grid(lines: Sequence[Line], words: Sequence[Sequence[Word]], grid: Grid)
     for band in filled_bands:
         row = [_reading_order(cells.get((band, column), ()), lines) for column in filled_columns]
         widths = [columns[column + 1] - columns[column] for column in filled_columns]
-        may_be_header = band == filled_bands[0]
-        starts = _starts_of_numbers(row, lines) or (
-            [] if may_be_header else _starts_of_fields(row, widths, lines)
-        )
-        if not starts and len(filled_bands) < FEWEST_ROWS:
-            starts = _starts_of_first_cell(row, lines)
+        starts = _starts_of_numbers(row, lines)
+        if not starts and band != filled_bands[0]:  # which may be the header
+            starts = _starts_of_fields(row, widths, lines)
         rows += _rows_from(row, starts, lines)
     return None if _are_boxes(rows) else _Table(used, rows)
 
@@ -253,32 +247,36 @@ def _are_boxes(rows: Sequence[_Row]) -> bool:
     return 2 * sum(prose) > sum(map(sum, lengths))
 
 
-def _middle(word: Word | _Piece) -> float:
+def _middle(word: Word) -> float:
     return (word.left + word.right) / 2
 
 
-def _pieces(
-    line: Line, number: int, words: Sequence[Word], grid: Grid
-) -> Iterator[tuple[int, _Piece]]:
-    """Yield the words of a line, those in one cell together, with the number of its first column.
+def _groups(words: Sequence[Word], are_together: Callable[[Word, Word], bool]) -> list[list[Word]]:
+    """Group the words of a line that stand in one cell."""
+    groups: list[list[Word]] = []
+    for word in words:
+        if groups and are_together(groups[-1][-1], word):
+            groups[-1].append(word)
+        else:
+            groups.append([word])
+    return groups
+
+
+def _piece(number: int, words: Sequence[Word]) -> _Piece:
+    first, last = words[0], words[-1]
+    return _Piece(number, first.start, last.end, first.left, last.right)
+
+
+def _are_in_one_cell(grid: Grid, line: Line, before: Word, word: Word) -> bool:
+    """Whether two words stand in one cell of a grid.
 
     A cell may span columns: then no line stands between words that are as near as in a sentence.
     """
+    if grid.column_of(before) == grid.column_of(word):
+        return True
     size, height = (line.font.size, line.font.baseline) if line.font else (0.0, 0.0)
-    piece: _Piece | None = None
-    first = last = -1
-    for word in words:
-        column = bisect_right(grid.columns, _middle(word)) - 1
-        is_near = piece and word.left - piece.right < _RIVER * size
-        if piece and (column == last or (is_near and not grid.divides(piece, word, height))):
-            piece = piece._replace(end=word.end, right=word.right)
-        else:
-            if piece:
-                yield first, piece
-            piece, first = _Piece(number, *word), column
-        last = column
-    if piece:
-        yield first, piece
+    is_near = word.left - before.right < _RIVER * size
+    return is_near and not grid.divides(before, word, height)
 
 
 def _reading_order(pieces: Iterable[_Piece], lines: Sequence[Line]) -> list[_Piece]:
@@ -331,13 +329,6 @@ def _are_fields(cell: Sequence[_Piece], width: float, lines: Sequence[Line]) -> 
     return 2 * sum(ends) > len(ends)
 
 
-def _starts_of_first_cell(row: _Row, lines: Sequence[Line]) -> list[int]:
-    """Return the baselines of the first cell, unless it is prose."""
-    lengths = [piece.end - piece.start for piece in row[0]]
-    is_prose = bool(lengths) and median(lengths) > _LONGEST_CELL
-    return [] if is_prose else [_height(piece, lines) for piece in row[0]]
-
-
 def _height(piece: _Piece, lines: Sequence[Line]) -> int:
     return round(_baseline(lines[piece.line]))
 
@@ -358,8 +349,8 @@ def _tables_of_gaps(
     """Yield the tables whose columns are separated by gaps alone."""
     run: list[list[_Piece]] = []
     for number, line in enumerate([*lines, Line("")]):
-        is_row = line.font and number not in in_grid and not line.font.is_fixed
-        cells = _split(number, line, words[number]) if is_row and words[number] else []
+        is_row = line.font and number not in in_grid
+        cells = _cells_of(number, line, words[number]) if is_row else []
         if run and not _goes_on(run, cells, lines):
             if table := _table_of(run, lines):
                 yield table
@@ -368,49 +359,11 @@ def _tables_of_gaps(
             run.append(cells)
 
 
-def _with_header(table: _Table, lines: Sequence[Line], labels: Sequence[Sequence[Word]]) -> _Table:
-    """Return a table of numbers with the line above it, if that has a label for each column.
-
-    Labels that are wider than their columns have only a small gap between them.
-    """
-    first = min(table.lines)
-    number = first - 1
-    pieces = [piece for cell in table.rows[0] for piece in cell]
-    has_label = not all(NUMBER.match(_text(piece, lines)) for piece in pieces)
-    if has_label or number < 0 or not labels[number]:
-        return table
-    font, below = lines[number].font, lines[first].font
-    if font is None or below is None:
-        return table
-    if not 0 < font.baseline - below.baseline <= _ROW_HEIGHT * font.size:
-        return table
-    columns = list(zip(*table.rows, strict=True))
-    edges = [max(piece.right for cell in column for piece in cell) for column in columns[:-1]]
-    header: _Row = [[] for _ in columns]
-    for word in labels[number]:
-        cell = header[bisect_right(edges, word.left)]
-        if cell:
-            cell[0] = cell[0]._replace(end=word.end, right=word.right)
-        else:
-            cell.append(_Piece(number, *word))
-    are_apart = all(
-        after.left - before.right >= _RIVER * font.size
-        for before, after in pairwise(chain.from_iterable(header))
-    )
-    is_header = all(header) and are_apart
-    return _Table({number, *table.lines}, [header, *table.rows]) if is_header else table
-
-
-def _split(number: int, line: Line, words: Sequence[Word]) -> list[_Piece]:
+def _cells_of(number: int, line: Line, words: Sequence[Word]) -> list[_Piece]:
     """Return the cells of a line: what stands between wide gaps."""
-    size = line.font.size if line.font else 0.0
-    cells = [_Piece(number, *words[0])]
-    for before, word in pairwise(words):
-        if word.left - before.right >= _GAP * size:
-            cells.append(_Piece(number, *word))
-        else:
-            cells[-1] = cells[-1]._replace(end=word.end, right=word.right)
-    return cells
+    gap = _GAP * (line.font.size if line.font else 0.0)
+    groups = _groups(words, lambda before, word: word.left - before.right < gap)
+    return [_piece(number, group) for group in groups]
 
 
 def _goes_on(run: Sequence[list[_Piece]], cells: list[_Piece], lines: Sequence[Line]) -> bool:
@@ -455,40 +408,17 @@ def _table_of(run: Sequence[list[_Piece]], lines: Sequence[Line]) -> _Table | No
         row: _Row = [[] for _ in columns]
         for piece in pieces:
             row[bisect_right(columns, piece.left) - 1].append(piece)
-        is_rest = len(pieces) == 1 or all(_text(each, lines)[0].islower() for each in pieces)
-        if rows and not row[0] and is_rest:
+        if rows and not row[0] and len(pieces) == 1:
             rows[-1] = [above + below for above, below in zip(rows[-1], row, strict=True)]
         else:
             rows.append(row)
-    rows = _under_header(rows)
     cells = [
-        [" ".join(_text(piece, lines) for piece in row[column]) for row in rows if row[column]]
-        for column in range(len(rows[0]))
+        [" ".join(_text(piece, lines) for piece in cell) for cell in column if cell]
+        for column in zip(*rows, strict=True)
     ]
     if len(rows) < FEWEST_ROWS or not _may_be_table(cells):
         return None
     return _Table({piece.line for pieces in run for piece in pieces}, rows)
-
-
-def _under_header(rows: list[_Row]) -> list[_Row]:
-    """Join each column without a header with the cell of the header that stands beside it.
-
-    That is so if headers are centred above wide columns. The first column may have no header at
-    all. Nothing is joined if it is not clear which of them belong together.
-    """
-    columns = [(bool(head), any(row[n] for row in rows[1:])) for n, head in enumerate(rows[0])]
-    starts: list[int] = []
-    for is_half, group in groupby(range(len(columns)), lambda n: columns[n] != (True, True)):
-        run = list(group)
-        if is_half and len(run) > 1:
-            if run[0] == 0 and len(run) % 2 and not rows[0][0]:
-                starts.append(run.pop(0))
-            if len(run) % 2 or any(columns[n] == columns[n + 1] for n in run[:-1]):
-                return rows
-            run = run[::2]
-        starts += run
-    bounds = list(pairwise([*starts, len(columns)]))
-    return [[list(chain(*row[first:last])) for first, last in bounds] for row in rows]
 
 
 def _text(piece: _Piece, lines: Sequence[Line]) -> str:
@@ -501,16 +431,10 @@ def _may_be_table(columns: Sequence[Sequence[str]]) -> bool:
         return False
     if 2 * sum(map(bool, map(_ITEM.match, columns[0]))) > len(columns[0]):
         return False
-    if any(_LEADER.search(cell) for cells in columns for cell in cells):
-        return False
     is_short = len(columns) == 2
     if _count_pages(columns[-1]) and (is_short or all(map(_SECTION.match, columns[0]))):
         return False
-    return _are_numbers(columns[1]) if is_short else True
-
-
-def _are_numbers(cells: Sequence[str]) -> bool:
-    return 2 * sum(map(bool, map(NUMBER.match, cells))) > len(cells)
+    return not is_short or 2 * sum(map(bool, map(NUMBER.match, columns[1]))) > len(columns[1])
 
 
 def _count_pages(cells: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 from rag_splitters.extras import needs
@@ -34,26 +34,23 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
         pptx: Any = import_module("pptx")
     with open_archive(data, name, "PPTX") as archive:
         numbered = enumerate(pptx.Presentation(io.BytesIO(data)).slides, 1)
-        slides = [_join(_slide_blocks(number, slide, archive)) for number, slide in numbered]
-    filled = {number: slide for number, slide in enumerate(slides, 1) if slide}
-    starts = accumulate((len(slide) + 2 for slide in filled.values()), initial=0)
+        slides = {number: _slide_text(number, slide, archive) for number, slide in numbered}
+    filled = {number: text for number, text in slides.items() if text}
+    starts = accumulate((len(text) + 2 for text in filled.values()), initial=0)
     rows: list[Row] = [(start, n, n) for start, n in zip(starts, filled, strict=False)]
     return "\n\n".join(filled.values()), rows
 
 
-def _slide_blocks(number: int, slide: Any, archive: zipfile.ZipFile) -> Iterator[tuple[str, bool]]:
-    """Yield the blocks of a slide, its title first; "Slide 3" if it has none, but other text."""
+def _slide_text(number: int, slide: Any, archive: zipfile.ZipFile) -> str:
+    """Write a slide, its title first; "Slide 3" if it has none, but other text."""
     title = slide.shapes.title
     words = " ".join(title.text_frame.text.split()) if title is not None else ""
-    blocks = list(_blocks_under_title(slide, title, archive))
-    if words or blocks:
-        yield f"# {words or f'Slide {number}'}", False
-    yield from blocks
+    blocks = [block for block in _blocks_under_title(slide, title, archive) if block]
+    heading = [f"# {words or f'Slide {number}'}"] if words or blocks else []
+    return "\n\n".join([*heading, *blocks])
 
 
-def _blocks_under_title(
-    slide: Any, title: Any, archive: zipfile.ZipFile
-) -> Iterator[tuple[str, bool]]:
+def _blocks_under_title(slide: Any, title: Any, archive: zipfile.ZipFile) -> Iterator[str]:
     """Yield the texts, tables and diagrams of a slide, and its notes."""
     for shape in _shapes(slide.shapes):
         kind = shape.placeholder_format.type if shape.is_placeholder else None
@@ -61,16 +58,15 @@ def _blocks_under_title(
         if is_title or (kind is not None and kind.name in _MARGINALIA):
             continue
         if shape.has_table:
-            rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
-            yield markdown_table(rows), False
+            yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
         elif shape.has_text_frame:
-            yield from _shape_blocks(shape)
+            yield _text_of(shape)
         else:
-            yield from _diagram_blocks(shape, archive)
+            yield "\n".join(_diagram_items(shape, archive))
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
-            yield f"Notes: {escape_markdown(notes.text.strip())}", False
+            yield f"Notes: {escape_markdown(notes.text.strip())}"
 
 
 def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
@@ -82,42 +78,32 @@ def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
             yield shape
 
 
-def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the paragraphs of a shape; several ones in a body placeholder are list items."""
+def _text_of(shape: Any) -> str:
+    """Write the paragraphs of a shape; several ones in a body placeholder are list items."""
     paragraphs = [each for each in shape.text_frame.paragraphs if each.text.strip()]
     is_list = shape.is_placeholder and len(paragraphs) > 1
-    for paragraph in paragraphs:
-        text = paragraph.text.replace("\v", "\n").strip()
-        if is_list or paragraph.level:
-            yield _as_item(text, paragraph.level, "-"), True
+    groups: list[str] = []
+    for is_item, group in groupby(paragraphs, lambda each: is_list or each.level > 0):
+        texts = [(each.text.replace("\v", "\n").strip(), each.level) for each in group]
+        if is_item:
+            groups.append("\n".join(_as_item(text, depth) for text, depth in texts))
         else:
-            yield escape_markdown(text), False
+            groups += [escape_markdown(text) for text, _ in texts]
+    return "\n\n".join(groups)
 
 
-def _diagram_blocks(shape: Any, archive: zipfile.ZipFile) -> Iterator[tuple[str, bool]]:
+def _diagram_items(shape: Any, archive: zipfile.ZipFile) -> Iterator[str]:
     """Yield the texts of a SmartArt diagram as list items; nothing for any other shape."""
     for relation in shape.element.xpath(".//*[local-name()='relIds']/@*[local-name()='dm']"):
         data = parse_part(archive, shape.part.related_part(relation).partname[1:])
         for paragraph in named_elements(data, "p"):
             text = "".join(each.text or "" for each in named_elements(paragraph, "t")).strip()
             if text:
-                yield _as_item(text, 0, "-"), True
+                yield _as_item(text, 0)
 
 
-def _as_item(text: str, depth: int, mark: str) -> str:
-    """Write a list item with its mark, indented by its depth."""
+def _as_item(text: str, depth: int) -> str:
+    """Write a list item, indented by its depth."""
     indent = "   " * depth
-    rest = f"\n{indent}{' ' * (len(mark) + 1)}"
-    return f"{indent}{mark} {rest.join(escape_markdown(text).splitlines())}"
-
-
-def _join(blocks: Iterable[tuple[str, bool]]) -> str:
-    """Join the blocks with blank lines, or with line breaks between list items."""
-    parts: list[str] = []
-    after_item = False
-    for block, is_item in blocks:
-        if block:
-            parts += ["\n" if is_item and after_item else "\n\n"] * bool(parts)
-            parts.append(block)
-            after_item = is_item
-    return "".join(parts)
+    rest = f"\n{indent}  "
+    return f"{indent}- {rest.join(escape_markdown(text).splitlines())}"

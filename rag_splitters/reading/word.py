@@ -23,7 +23,6 @@ from rag_splitters.reading.markdown import escape_markdown
 from rag_splitters.structure.html.text import Stripped, plain_page
 
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
-_LIST = re.compile(r"list (?:bullet|number) ([2-5])\Z", re.IGNORECASE)
 _DROPPED = re.compile(  # links from notes to the text, and groups of rows, which end merged cells
     r' <a href="#(?:foot|end)note-ref-\w+">↑</a>|</?t(?:head|body)>'
 )
@@ -62,7 +61,7 @@ def read_docx(data: bytes, name: str) -> str:
 
 
 def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
-    """Return a function that gives headings and items the style of their level, tables a header."""
+    """Return a function that gives headings the style of their level, and tables a header."""
     documents = mammoth.documents
 
     def prepare(element: Any) -> Any:
@@ -73,9 +72,6 @@ def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
             return element
         if level := levels.get(element.style_id):
             return element.copy(style_id=None, style_name=f"Heading {level}", numbering=None)
-        if element.numbering and (item := _LIST.match(element.style_name or "")):
-            numbering = documents.numbering_level(int(item[1]) - 1, element.numbering.is_ordered)
-            return element.copy(numbering=numbering)
         return element
 
     convert: Callable[[Any], Any] = mammoth.transforms.element_of_type(object, prepare)

@@ -463,6 +463,7 @@ BY_NAME = "expected texts by name, such as {\"a.md\": text}, got ['tea']"
             lambda: open_by_langchain().delete(["a", None]),
             "delete() needs ids that are strings, got None",
         ),
+        (lambda: open_by_langchain().delete(), 'delete() needs ids=[...] or source="..."'),
         (
             lambda: open_by_llama_index(child_parser=TitledChunker),
             "child_parser must be a NodeParser, such as RecursiveNodeParser(), got the class "

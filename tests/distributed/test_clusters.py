@@ -25,7 +25,7 @@ from rag_splitters.distributed.ray import split_dataset
 from rag_splitters.distributed.spark import split_dataframe
 from tests.distributed.test_failures import DOCUMENTS as WITH_A_BAD_ONE
 from tests.distributed.test_failures import FINE, SECRET, check_rows, make_llm
-from tests.support.forms import front_end, front_end_class
+from tests.support.forms import front_end
 from tests.support.tables import (
     DOCUMENTS,
     RAIN,
@@ -57,17 +57,6 @@ def test_chunks_are_those_of_the_front_ends(cluster: Any) -> None:
         wanted += expected(front_end(chunker, "langchain"))
     rows = of_rows(cluster.rows(*results))
     assert sorted(map(as_text, rows)) == sorted(map(as_text, wanted))
-
-
-@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
-def test_front_end_is_taken_as_the_chunker(cluster: Any, framework: str) -> None:
-    options = {"chunk_size": 20, "length_function": "characters", "page_break": "\f"}
-    splitters = {
-        name: front_end_class("recursive", name)(**options) for name in ("langchain", framework)
-    }
-    splitter = TableSplitter(splitters[framework], id_column="key")
-    rows = of_rows(cluster.rows(cluster.split(cluster.documents(DOCUMENTS), splitter)))
-    assert by_chunk(rows) == by_chunk(expected(splitters["langchain"]))
 
 
 def test_strategy_and_function_of_a_user_s_own_are_sent_to_the_workers(cluster: Any) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from langchain_openai import ChatOpenAI
 
-from rag_splitters import AgenticChunker, Chunker, RecursiveChunker, Span
+from rag_splitters import AgenticChunker, Chunker, PageChunker, RecursiveChunker, Span
 from rag_splitters.distributed import TableSplitter
 from tests.support.chat_doubles import sentences_in
 from tests.support.openai_server import OpenAIServer
@@ -80,11 +80,15 @@ def test_document_that_a_model_fails_on_is_a_row() -> None:
     assert requests == len(DOCUMENTS)
 
 
-def test_missing_package_is_no_row() -> None:
-    def lacking(text: str) -> int:
-        raise ImportError("pip install one")
+def lacking(text: str) -> int:
+    """A length function whose package is not there."""
+    raise ImportError("pip install one")
 
-    splitter = TableSplitter(RecursiveChunker(length_function=lacking), on_error="row")
+
+@pytest.mark.parametrize("on_error", ["raise", "row"])
+@pytest.mark.parametrize("kind", [RecursiveChunker, PageChunker])
+def test_missing_package_fails_the_table(kind: type[Chunker], on_error: Any) -> None:
+    splitter = TableSplitter(kind(length_function=lacking), on_error=on_error)
     with pytest.raises(ImportError, match="pip install one"):
         splitter.split_table(table_of(FINE))
 

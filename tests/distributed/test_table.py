@@ -135,11 +135,8 @@ def test_chunks_that_repeat_rewritten_text_have_the_ids_of_the_front_end() -> No
     assert len({row["id"] for row in rows}) == len(rows)
 
 
-def test_page_break_numbers_pages_from_the_document_s_first() -> None:
+def test_pages_are_numbered_from_the_document_s_first() -> None:
     given = table_of([Given("a", "one\ftwo", page=4)])
-    splitting = TableSplitter(SeparatorChunker(separators=["\f"]), page_break="\f")
-    chunks = splitting.split_table(given)
-    assert chunks.column("page_start").to_pylist() == [5, 6]
     assert TableSplitter(PageChunker()).split_table(given).column("page_end").to_pylist() == [5, 6]
 
 
@@ -169,15 +166,6 @@ def test_ids_without_an_id_column_come_from_text_and_metadata() -> None:
     assert set(other.column("chunk_id").to_pylist()).isdisjoint(
         chunks.column("chunk_id").to_pylist()
     )
-
-
-def test_rows_with_one_id_and_text_have_the_same_ids_wherever_they_stand() -> None:
-    given = table_of([Given("a", "One. Two."), Given("a", "One. Two."), Given("a", "Other.")])
-    for batch_size in (1, 3):
-        splitting = TableSplitter(SENTENCES, id_column="key", batch_size=batch_size)
-        ids = splitting.split_table(given).column("chunk_id").to_pylist()
-        assert len(ids) == 3
-        assert ids[0] == ids[1] != ids[2]
 
 
 # Columns
@@ -261,14 +249,6 @@ def test_metadata_columns_are_those_that_are_named_in_that_order() -> None:
     for names in ([], ["page"], ["title", "key"]):
         splitting = TableSplitter(SENTENCES, metadata_columns=names)
         assert splitting.split_table(given).column_names == [*CHUNKS, *names]
-
-
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64()], ids=str)
-def test_whole_numbers_are_ids(kind: pa.DataType) -> None:
-    given = pa.table({"text": ["One."], "key": pa.array([7], kind)})
-    chunks = TableSplitter(SENTENCES, id_column="key").split_table(given)
-    assert chunks.column("document_id").to_pylist() == ["7"]
-    assert chunks.column("chunk_id").to_pylist() == [SENTENCES.chunk("One.", id="7")[0].id]
 
 
 def test_tree_has_parents_and_levels_in_columns() -> None:
@@ -400,15 +380,6 @@ def test_values_that_cannot_be_read_are_refused(given: Any, message: str) -> Non
         TableSplitter(SENTENCES).split_table(given)
 
 
-def test_way_out_of_a_name_that_is_taken_works() -> None:
-    given = pa.table({"text": ["One."], "level": ["B2"], "n": [1]})
-    assert TableSplitter(SENTENCES, metadata_columns=["n"]).split_table(given).num_rows == 1
-    renamed = given.rename_columns(["text", "course_level", "n"])
-    assert TableSplitter(SENTENCES).split_table(renamed).column("course_level").to_pylist() == [
-        "B2"
-    ]
-
-
 def test_column_that_is_there_twice_is_refused() -> None:
     given = pa.Table.from_arrays([pa.array(["a"])] * 3, ["text", "x", "x"])
     with pytest.raises(ValueError, match="the table has 2 columns 'x': rename all but one"):
@@ -423,7 +394,6 @@ def test_column_that_is_there_twice_is_refused() -> None:
         ({"metadata_columns": "page"}, ValueError, "must be a list of names, got 'page'"),
         ({"id_column": "text"}, ValueError, "must differ, got 'text' twice"),
         ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1, got 0"),
-        ({"page_break": "("}, ValueError, "is not a valid regular expression"),
         (
             {"chunker": rag_splitters.llama_index.SentenceNodeParser(id_func=lambda i, _: str(i))},
             ValueError,
@@ -459,20 +429,6 @@ def test_error_names_the_document(key: str | None) -> None:
     wanted = f"document {name} could not be split: RuntimeError: it went boom"
     assert str(raised.value) == wanted
     assert isinstance(raised.value.__cause__, RuntimeError)
-
-
-def lacking(text: str) -> int:
-    """A length function whose package is not there."""
-    raise ImportError("this needs a tokenizer: pip install one")
-
-
-def test_missing_package_of_a_strategy_is_told_as_such() -> None:
-    for chunker in (
-        RecursiveChunker(length_function=lacking),
-        PageChunker(length_function=lacking),
-    ):
-        with pytest.raises(ImportError, match="this needs a tokenizer: pip install one"):
-            TableSplitter(chunker).split_table(table_of(DOCUMENTS))
 
 
 def no_names(text: str) -> list[tuple[int, int, str]]:

@@ -122,17 +122,6 @@ def test_document_that_cannot_be_cut_is_left_out(
     assert len(retriever.get([row["id"] for row in ROWS])) == 7
 
 
-def test_wrong_columns_are_refused(index: Index) -> None:
-    with pytest.raises(ValueError, match="the table has no column 'body'"):
-        index(ROWS, text_column="body")
-    with pytest.raises(TypeError, match="column 'tower' must hold strings"):
-        index(ROWS, text_column="tower")
-    with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1, got 0"):
-        index(ROWS, batch_size=0)
-    with pytest.raises(ValueError, match="on_error must be 'raise' or 'row', got 'skip'"):
-        index(ROWS, on_error="skip")
-
-
 def test_run_that_failed_is_finished_by_another(
     index: Index, retriever: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,7 @@ def trams() -> DoclingDocument:
     caption = document.add_text(DocItemLabel.CAPTION, "Figure 1: a tram", prov=on(4))
     document.add_picture(caption=caption, prov=on(4))
     document.add_formula("E=mc^2", prov=on(4))
-    document.add_text(DocItemLabel.TEXT, "# no heading\fand no page", prov=on(4))
+    document.add_text(DocItemLabel.TEXT, "# no heading\fand <no> page", prov=on(4))
     return document
 
 
@@ -137,7 +137,7 @@ def test_text_is_markdown_with_pages(trams: DoclingDocument) -> None:
     assert pages[2].strip() == ""
     assert "| Stop 8 |" in pages[3]
     assert "# depart\ndef depart():" in pages[3]
-    assert pages[3].endswith("$$E=mc^2$$\n\n\\# no heading and no page")
+    assert pages[3].endswith("$$E=mc^2$$\n\n\\# no heading and <no> page")
     assert "page 2" not in source.text
 
 

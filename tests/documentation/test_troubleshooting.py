@@ -17,7 +17,6 @@ from langchain_core.documents import Document
 import rag_splitters
 from rag_splitters import RecursiveChunker
 from rag_splitters.langchain import (
-    ContentAwareTextSplitter,
     PostgresStore,
     RecursiveTextSplitter,
     parent_document_retriever,
@@ -98,9 +97,6 @@ def count_with_an_empty_cache() -> None:
 
 
 RAISED: dict[str, Callable[[], object]] = {
-    "leave max_chunk_size out: pass chunk_size": lambda: ContentAwareTextSplitter(
-        max_chunk_size=3  # type: ignore[call-arg]
-    ),
     "separator '(' is not a valid regular expression": partial(
         RecursiveChunker, separators=["("], is_regex=True
     ),
@@ -110,9 +106,6 @@ RAISED: dict[str, Callable[[], object]] = {
     "the file of the encoding 'gpt2' is not on this machine, and it is not downloaded": (
         count_with_an_empty_cache
     ),
-    "is outside of scope={'team': 'x'}, so the next sync would not find it": lambda: with_retriever(
-        lambda each: each.sync(DOCUMENTS, scope={"team": "x"})
-    ),
     "was written with the embedding model": open_with_another_model,
     "the vector store has lost children of documents that are in the docstore": (
         search_after_a_loss
@@ -120,7 +113,6 @@ RAISED: dict[str, Callable[[], object]] = {
     "of the documents cannot be stored and were left out; all the others were added": (
         add_unstorable
     ),
-    'delete() needs ids=[...] or source="..."': lambda: with_retriever(lambda each: each.delete()),
     "an asynchronous operation on this index is under way in this thread": add_while_adding,
     "cannot be pickled: it holds open stores": lambda: with_retriever(pickle.dumps),
     "invalid PostgreSQL URL: use postgresql://user:password@host/database": lambda: PostgresStore(

@@ -6,6 +6,7 @@ import asyncio
 import math
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -172,11 +173,32 @@ class RateLimitError(Exception):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_embedder_tries_again_after_a_transient_error(is_async: bool) -> None:
-    model = Flaky(2, RateLimitError("slow down"))
+@pytest.mark.parametrize(
+    ("error", "failures"),
+    [
+        (RateLimitError("slow down"), 2),
+        (RuntimeError("Already borrowed"), 1),  # a tokenizer that two threads use
+    ],
+)
+def test_embedder_tries_again_after_a_transient_error(
+    error: Exception, failures: int, is_async: bool
+) -> None:
+    model = Flaky(failures, error)
     embedder = Embedder(model)
-    found = asyncio.run(embedder.aembed(["a"])) if is_async else embedder.embed(["a"])
-    assert (len(found), model.calls) == (1, 3)
+    found = asyncio.run(in_many_threads(embedder)) if is_async else embedder.embed(["a"])
+    assert (len(found), model.calls) == (1, failures + 1)
+
+
+async def in_many_threads(embedder: Embedder) -> Any:
+    """Embed a text, each step in a thread of its own, as it may happen in any event loop."""
+
+    class ManyThreads(ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(*args, **kwargs)
+
+    asyncio.get_running_loop().set_default_executor(ManyThreads())
+    return await embedder.aembed(["a"])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from rag_splitters.langchain import ParentDocumentRetriever, RedisStore, parent_document_retriever
+from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.errors import RefusedDocumentsError
 from rag_splitters.parent_child.keywords.index import KeywordIndex
@@ -277,18 +277,6 @@ def test_what_a_store_of_bytes_cannot_keep_is_refused_before_it_is_written(
 def test_pickling_is_refused_with_the_way_out() -> None:
     with pytest.raises(TypeError, match=r"cannot be pickled: .* parent_document_retriever"):
         pickle.dumps(filled())
-
-
-def test_what_is_shown_of_a_retriever_holds_no_secret() -> None:
-    retriever = ParentDocumentRetriever(
-        vectorstore=InMemoryVectorStore(HashingEmbeddings()),  # type: ignore[arg-type]
-        docstore=RedisStore("redis://me:secret@127.0.0.1:1/0", timeout=1),
-        **SPLITTERS,
-    )
-    assert "secret" not in repr(retriever)
-    with pytest.raises(OSError, match=r"127\.0\.0\.1:1") as failure:
-        retriever.add_documents(DOCUMENTS)
-    assert "secret" not in str(failure.value)
 
 
 # Documents of an index that classic wrote

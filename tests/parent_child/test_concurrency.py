@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
-from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 
@@ -36,8 +34,9 @@ from rag_splitters.parent_child import StoreError, indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.writing import Docstore
+from tests.support.front_ends import FRONT_ENDS, FrontEnd
 
-WRITERS = 4
+WRITERS = 4  # one for each of the front ends, with and without waiting
 EACH = 3  # documents of a writer
 
 
@@ -71,28 +70,16 @@ def retriever(tmp_path: Path) -> Iterator[ParentDocumentRetriever]:
         yield made
 
 
-def work(retriever: ParentDocumentRetriever, writer: int) -> None:
+def work(front: FrontEnd, retriever: Any, writer: int) -> None:
     """Add documents one by one, twice changed, and find each at once; and delete one of them."""
+    retriever = front.varied(retriever, k=2)
     for number in range(EACH):
-        added = document(writer, number)
-        retriever.add_documents([Document(page_content=f"An old {added.id}.", id=added.id)])
-        retriever.add_documents([added])
-        found = retriever.invoke(f"part 3 of {added.id}", k=2)
-        assert name_of(writer, number) in found[0].page_content
-        assert retriever.get([added.id or ""]) == [added]
-    assert retriever.delete([name_of(writer, 0)])["num_deleted"] == 1
-
-
-async def awork(retriever: ParentDocumentRetriever, writer: int) -> None:
-    """Asynchronous `work`."""
-    for number in range(EACH):
-        added = document(writer, number)
-        await retriever.aadd_documents([Document(page_content=f"An old {added.id}.", id=added.id)])
-        await retriever.aadd_documents([added])
-        found = await retriever.ainvoke(f"part 3 of {added.id}", k=2)
-        assert name_of(writer, number) in found[0].page_content
-        assert await retriever.aget([added.id or ""]) == [added]
-    assert (await retriever.adelete([name_of(writer, 0)]))["num_deleted"] == 1
+        name, text = name_of(writer, number), text_of(writer, number)
+        for version in (f"An old {name}.", text):
+            front.do(retriever, "add_documents", front.documents([(name, version, {})]))
+        assert name in front.find(retriever, f"part 3 of {name}")[0].text
+        assert front.do(retriever, "get", [name]) == front.documents([(name, text, {})])
+    assert front.delete(retriever, [name_of(writer, 0)]) == [name_of(writer, 0)]
 
 
 def assert_complete(retriever: ParentDocumentRetriever) -> None:
@@ -119,55 +106,22 @@ def in_threads(jobs: list[Callable[[], object]]) -> None:
             done.result()
 
 
-def run_tasks(retriever: ParentDocumentRetriever, writers: range) -> None:
-    async def together() -> None:
-        await asyncio.gather(*(awork(retriever, writer) for writer in writers))
-
-    asyncio.run(together())
-
-
-def test_threads_and_tasks_of_several_loops_work_at_once(
-    retriever: ParentDocumentRetriever,
+def test_both_front_ends_write_to_one_folder_at_once(
+    retriever: ParentDocumentRetriever, tmp_path: Path
 ) -> None:
-    in_threads(
-        [
-            lambda: work(retriever, 0),
-            lambda: work(retriever, 1),
-            lambda: run_tasks(retriever, range(2, 3)),
-            lambda: run_tasks(retriever, range(3, WRITERS)),
-        ]
-    )
-    assert_complete(retriever)
-
-
-def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
-    first = opened(tmp_path / "index")
-    second = llama_index.parent_document_retriever(
+    """Two threads call each of them, one of which has an event loop."""
+    other = llama_index.parent_document_retriever(
         path=tmp_path / "index",
         embed_model=HashingEmbeddings(dimensions=64),
         child_parser=RecursiveNodeParser(chunk_size=60, length_function="characters"),
         parent_parser=RecursiveNodeParser(chunk_size=150, length_function="characters"),
     )
-
-    def llama_work(writer: int) -> None:
-        for number in range(EACH):
-            name = name_of(writer, number)
-            added = LlamaIndexDocument(text=text_of(writer, number), id_=name)
-            second.add_documents([added])
-            assert name in second.retrieve(f"part 3 of {name}")[0].text
-        second.delete([name_of(writer, 0)])
-
-    with closing(first), closing(second):
-        in_threads(
-            [
-                lambda: work(first, 0),
-                lambda: work(first, 1),
-                lambda: llama_work(2),
-                lambda: llama_work(3),
-            ]
-        )
-        assert_complete(first)
-        assert second.verify().is_sound
+    with closing(other):
+        retrievers = (retriever, retriever, other, other)
+        pairs = zip(FRONT_ENDS, retrievers, strict=True)
+        in_threads([partial(work, *pair, writer) for writer, pair in enumerate(pairs)])
+        assert_complete(retriever)
+        assert other.verify().is_sound
 
 
 @pytest.mark.parametrize("search_type", ["similarity", "hybrid"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from rag_splitters.parent_child import search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.stores.chroma import ChromaChildren
 from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
+from tests.support.counting import record_arguments
 
 COUNT = 60
 WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")
@@ -46,22 +46,8 @@ QUESTION = "whale0 eagle11 tiger22 snail33 moose44 gecko55"
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     """What Chroma and the docstore are asked: arguments, or rows, by the name of the method."""
-    calls: dict[str, list[Any]] = defaultdict(list)
-
-    def record(owner: type, name: str) -> None:
-        method = getattr(owner, name)
-
-        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
-            calls[name].append(list(rows[0]) if rows else arguments)
-            return method(self, *rows, **arguments)
-
-        monkeypatch.setattr(owner, name, recording)
-
-    for name in ("query", "get", "upsert", "delete"):
-        record(Collection, name)
-    for name in ("read", "write"):
-        record(KeyValueStore, name)
-    return calls
+    chroma = record_arguments(monkeypatch, Collection, "query", "get", "upsert", "delete")
+    return chroma | record_arguments(monkeypatch, KeyValueStore, "read", "write")
 
 
 def forget(asked: dict[str, list[Any]]) -> None:

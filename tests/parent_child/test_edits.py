@@ -1,8 +1,10 @@
-"""An edit of a document costs what it changed: counted embeddings and writes, in every store."""
+"""An edit costs what it changed: embeddings, their requests and writes, counted in every store."""
 
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,17 +15,19 @@ import pytest
 from chromadb import Collection
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.models import Embedder
+from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.records import cut_parts, join_parts
 from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.parent_child.test_sync import rows_store, state
+from tests.support.counting import record_arguments
 from tests.support.embedding_doubles import CountingEmbeddings
-from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, in_turn
+from tests.support.front_ends import FRONT_ENDS, FrontEnd, Page, every_front_end, in_turn, sentence
 from tests.support.stores import check_children, on_server
 
 FACTORY = "parent_document_retriever"
@@ -158,21 +162,9 @@ def test_edited_again_and_again_it_is_what_a_new_index_would_be(
 def test_what_did_not_change_is_not_written(
     front: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: dict[str, list[Any]] = {"upsert": [], "update": [], "delete": [], "write": []}
+    chroma = record_arguments(monkeypatch, Collection, "upsert", "update", "delete")
+    writes = record_arguments(monkeypatch, KeyValueStore, "write")["write"]
     updated: list[int] = []
-
-    def record(owner: type, name: str) -> None:
-        method = getattr(owner, name)
-
-        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
-            calls[name] += [key for key, _ in rows[0]] if rows else arguments["ids"]
-            return method(self, *rows, **arguments)
-
-        monkeypatch.setattr(owner, name, recording)
-
-    for name in ("upsert", "update", "delete"):
-        record(Collection, name)
-    record(KeyValueStore, "write")
     model = CountingEmbeddings()
     with closing(build(front, model, path=tmp_path)) as retriever:
         update = retriever.shared.keywords.update
@@ -184,12 +176,13 @@ def test_what_did_not_change_is_not_written(
         monkeypatch.setattr(retriever.shared.keywords, "update", update_keywords)
 
         def add(text: str, metadata: dict[str, Any]) -> dict[str, int]:
-            for each in calls.values():
+            for each in (*chroma.values(), writes, updated):
                 each.clear()
-            updated.clear()
             front.do(retriever, "add_documents", front.documents([("d", text, metadata)]))
-            parents = [key for key in calls["write"] if not key.startswith(("source/", "state/"))]
-            return {**{name: len(each) for name, each in calls.items()}, "write": len(parents)}
+            keys = [key for rows in writes for key, _ in rows]
+            parents = [key for key in keys if not key.startswith(("source/", "state/"))]
+            counts = {name: sum(len(c["ids"]) for c in calls) for name, calls in chroma.items()}
+            return counts | {"write": len(parents)}
 
         whole = add(TEXT, {"page": 1, "deep": {"a": 1}})
         assert whole["write"] > 20
@@ -298,3 +291,65 @@ def test_a_new_title_is_embedded_with_every_child(front: FrontEnd, headings: boo
         assert add("Tea") == 0
         assert add("Coffee") == (children if headings else 0)
         assert front.do(retriever, "verify").is_sound
+
+
+# Requests of one addition
+
+MANY: list[Page] = [
+    (f"p{n}", " ".join(sentence(n * 50 + m) for m in range(50)), {}) for n in range(60)
+]
+
+
+class Meeting(Embeddings):
+    """A model behind an API whose requests wait until several are under way, and are counted."""
+
+    chunk_size = 500
+    max_retries = 2
+
+    def __init__(self, together: int) -> None:
+        self._model = HashingEmbeddings(dimensions=16)
+        self._barrier = threading.Barrier(together)
+        self._lock = threading.Lock()
+        self.under_way = self.most = self.requests = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        assert len(texts) <= self.chunk_size
+        with self._lock:
+            self.requests += 1
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+        if self.requests <= self._barrier.parties:
+            self._barrier.wait(timeout=60)
+        with self._lock:
+            self.under_way -= 1
+        return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._model.embed_query(text)
+
+
+@pytest.mark.slow
+@every_front_end
+def test_requests_go_side_by_side_and_bounded(front: FrontEnd) -> None:
+    model = Meeting(together=4)
+    retriever = front.build(MANY, embeddings=model)
+    assert model.most == 4
+    assert model.requests == -(-front.collection(retriever).count() // 500) >= 6
+
+
+@every_front_end
+def test_a_function_gets_one_call_at_a_time(front: FrontEnd) -> None:
+    """It need not be thread-safe."""
+    under_way: list[int] = []
+    calls: list[int] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        under_way.append(len(texts))
+        calls.append(len(under_way))
+        time.sleep(0.05)  # another thread would begin
+        under_way.pop()
+        return HashingEmbeddings(dimensions=16).embed_documents(texts)
+
+    front.build(MANY[:12], embeddings=Embedder(embed, max_texts=100))
+    assert len(calls) > 4
+    assert set(calls) == {1}

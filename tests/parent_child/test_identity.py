@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_splitters.langchain import DocumentStore, parent_document_retriever
+from rag_splitters import langchain, llama_index
+from rag_splitters.langchain import DocumentStore
 from rag_splitters.models import HashingEmbeddings, ModelError
 from rag_splitters.parent_child import (
     DamagedRowsError,
@@ -279,38 +281,16 @@ def test_no_id_reaches_the_rows_of_others_or_of_the_index(
 # What the errors and the documentation promise
 
 
-@pytest.mark.slow
-@every_front_end
-def test_sync_settles_although_an_id_comes_twice_far_apart(front: FrontEnd) -> None:
-    pages = [(str(n), sentence(n), {"n": n}) for n in range(520)]
-    twice = [*pages, pages[0]]
-    retriever = front.build()
-    assert len(front.do(retriever, "sync", front.documents(twice)).added) == 520
-    assert set(front.do(retriever, "list_ids")) == {str(n) for n in range(520)}
-    assert front.do(retriever, "list_ids", scope={"n": 7}) == ["7"]
-    again = front.do(retriever, "sync", front.documents(twice))
-    assert (again.added, again.changed, again.deleted) == ([], [], [])
-
-
-@every_front_end
-def test_the_factory_hands_over_the_retriever_although_a_document_is_refused(
-    front: FrontEnd, tmp_path: Path
-) -> None:
-    bad: Page = ("bad", "Bad.", {"number": 10**5000})
+@pytest.mark.parametrize("module", [langchain, llama_index])
+def test_the_factory_hands_over_the_retriever_although_a_document_is_refused(module: Any) -> None:
+    front = FrontEnd(module.__name__.rpartition(".")[2])
+    bad: Page = ("bad", "Bad.", {"deep": [{"number": 10**5000}]})
     with pytest.raises(
-        RefusedDocumentsError, match=r"'bad': metadata\['number'\].*digits"
+        RefusedDocumentsError, match=r"'bad': metadata\['deep'\]\[0\]\['number'\].*digits"
     ) as error:
-        build_with(front, [*PAGES, bad], tmp_path)
+        module.parent_document_retriever(front.documents([bad, *PAGES]))
     with closing(error.value.result) as retriever:
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
-
-
-def build_with(front: FrontEnd, pages: list[Page], folder: Path) -> Any:
-    if front.framework == "langchain":
-        return parent_document_retriever(front.documents(pages), path=folder)
-    from rag_splitters import llama_index
-
-    return llama_index.parent_document_retriever(front.documents(pages), path=folder)
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -322,49 +302,31 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@in_turn("damage", DAMAGES.values())
+@in_turn(
+    "damage, row",
+    [*product(DAMAGES, ["source/"]), *product(["no JSON", "no record"], ["state/revision"])],
+)
 def test_damaged_rows_are_named_and_repaired(
-    front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
+    front: FrontEnd, damage: str, row: str, tmp_path: Path
 ) -> None:
-    with closing(front.build(PAGES, path=tmp_path)) as retriever:
-        store = getattr(retriever.docstore, "rows", retriever.docstore)
-        key = next(key for key in store.yield_keys("source/") if store.mget([key])[0]["id"] == "p1")
-        store._change({}, {key.encode(): damage(store._read([key.encode()])[key.encode()])}, [])
-        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
-            front.do(retriever, "get", ["p1"])
-        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
-            front.do(retriever, "add_documents", front.documents(PAGES))
-        assert front.do(retriever, "verify").damaged == [key]
-        front.do(retriever, "verify", repair=True)
-        front.do(retriever, "add_documents", front.documents(PAGES))
-        assert front.do(retriever, "verify").is_sound
-        assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
-
-
-@pytest.mark.slow
-@in_turn("damage", DAMAGES.values())
-def test_a_damaged_revision_is_named_and_repaired(
-    front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
+    """That of a document, and the one that says which state the docstore is in."""
+    new = front.documents([*PAGES, ("p9", sentence(90), {"n": 9})])
     with closing(front.build(PAGES, path=tmp_path, search_type="hybrid")) as retriever:
         store = getattr(retriever.docstore, "rows", retriever.docstore)
-        key = b"state/revision"
-        store._change({}, {key: damage(store._read([key])[key])}, [])
+        key = next(k for k in store.yield_keys(row) if store.mget([k])[0]["id"] in ("p1", row))
+        value = DAMAGES[damage](store._read([key.encode()])[key.encode()])
+        store._change({}, {key.encode(): value}, [])
+        if row == "source/":
+            with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+                front.do(retriever, "get", ["p1"])
         with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
-            front.do(retriever, "add_documents", front.documents([("p9", sentence(9), {})]))
-        assert front.do(retriever, "verify", repair=True).damaged == [key.decode()]
-        front.do(retriever, "add_documents", front.documents([("p9", sentence(9), {})]))
+            front.do(retriever, "add_documents", new)
+        assert front.do(retriever, "verify").damaged == [key]
+        front.do(retriever, "verify", repair=True)
+        front.do(retriever, "add_documents", new)
         assert front.do(retriever, "verify").is_sound
-        assert sentence(9) in front.find(retriever, sentence(9))[0].text
-
-
-@every_front_end
-def test_a_number_that_cannot_be_written_is_refused_in_memory_too(front: FrontEnd) -> None:
-    retriever = front.build()
-    pages: list[Page] = [("bad", "Bad.", {"deep": [{"number": 10**5000}]}), *PAGES]
-    with pytest.raises(RefusedDocumentsError, match=r"\['deep'\]\[0\]\['number'\].*digits"):
-        front.do(retriever, "add_documents", front.documents(pages))
-    assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+        assert sentence(90) in front.find(retriever, sentence(90))[0].text
+        assert ids(front, retriever) == ["p0", "p1", "p2", "p3", "p9"]
 
 
 @every_front_end

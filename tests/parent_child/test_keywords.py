@@ -34,7 +34,7 @@ from rag_splitters.parent_child.stores.children import Match
 from rag_splitters.parent_child.stores.chroma import ChromaChildren
 from rag_splitters.parent_child.stores.keyvalue import KeyValueStore
 from rag_splitters.sqlite import Database
-from tests.support.counting import record_calls
+from tests.support.counting import record_arguments, record_calls
 from tests.support.front_ends import sentence
 from tests.support.stores import on_server
 
@@ -254,15 +254,7 @@ def test_a_filter_is_resolved_once(
         """Ask for nothing more if Chroma's graph leads to too few, as it does now and then."""
 
     monkeypatch.setattr(ChromaChildren, "_add_missing", accept)
-    asked: list[tuple[str, Any]] = []
-    for name in ("get", "query"):
-        method = getattr(Collection, name)
-
-        def record(self: Any, method: Any = method, name: str = name, **arguments: Any) -> Any:
-            asked.append((name, arguments.get("where")))
-            return method(self, **arguments)
-
-        monkeypatch.setattr(Collection, name, record)
+    asked = record_arguments(monkeypatch, Collection, "get", "query")
     results = []
     for most_compared, most_unfiltered, expected in (
         (1000, 0, set()),
@@ -271,12 +263,14 @@ def test_a_filter_is_resolved_once(
     ):
         for name, most in (("compared", most_compared), ("unfiltered", most_unfiltered)):
             monkeypatch.setattr(ranking, f"_most_{name}", lambda count, most=most: most)
-        asked.clear()
+        for calls in asked.values():
+            calls.clear()
         results.append(places.invoke("lamp lit house", filter={"even": True}))
-        filtered = {(name, str(where)) for name, where in asked if where}
+        requests = [(name, call.get("where")) for name, calls in asked.items() for call in calls]
+        filtered = {(name, str(where)) for name, where in requests if where}
         assert filtered == expected, "no other request has the filter"
         if not expected:
-            assert len(asked) <= 3, "the nearest, their vectors, and the children that are read"
+            assert len(requests) <= 3, "the nearest, their vectors, and the children that are read"
     assert {len(each) for each in results} == {4}
     assert all(each.metadata["even"] for own in results for each in own)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
 import stat
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,13 +20,14 @@ from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters.langchain import (
+    DocumentStore,
     ParentDocumentRetriever,
     RecursiveTextSplitter,
     SQLiteStore,
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import losses
+from rag_splitters.parent_child import errors, losses
 from rag_splitters.parent_child.errors import (
     DamagedRowsError,
     MissingChildrenError,
@@ -430,3 +433,43 @@ def test_a_factory_that_fails_closes_what_it_opened(tmp_path: Path) -> None:
             raise error
         with pytest.raises(StoreError, match="is closed"):
             opened.check_open()
+
+
+# A full disk
+
+TEA = Document(page_content="Tea is hot. " * 20, id="tea")
+LONG = Document(page_content="Rain fell all day. " * 40_000, id="long")
+
+
+def limit(docstore: object, pages: int) -> None:
+    """Let SQLite say that the disk is full when its file has grown to so many pages."""
+    assert isinstance(docstore, DocumentStore)
+    assert isinstance(docstore.rows, SQLiteStore)
+    docstore.rows._database.read(f"PRAGMA max_page_count = {pages}")
+
+
+@pytest.mark.slow
+def test_full_disk_is_explained_and_adding_again_finishes(tmp_path: Path) -> None:
+    with parent_document_retriever([TEA], path=tmp_path, search_type="similarity") as retriever:
+        limit(retriever.docstore, 50)
+        with pytest.raises(OSError, match=r"disk is full.*Free some space.*verify") as caught:
+            retriever.add_documents([LONG])
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))
+        assert [each.id for each in retriever.get(["tea"])] == ["tea"]
+        limit(retriever.docstore, 1 << 30)
+        retriever.add_documents([LONG])
+        assert retriever.verify().is_sound
+
+
+def test_other_errors_on_a_disk_with_little_space_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(errors.shutil, "disk_usage", lambda folder: usage(9, 9, 0))
+    message = r"0 bytes are free\): RuntimeError: failed to apply logs"
+    with pytest.raises(OSError, match=message), errors.explaining_full_disk(tmp_path):
+        raise RuntimeError("failed to apply logs")
+    with pytest.raises(ValueError, match="no such key"), errors.explaining_full_disk(tmp_path):
+        raise ValueError("no such key")
+    with pytest.raises(RuntimeError, match="elsewhere"), errors.explaining_full_disk(None):
+        raise RuntimeError("elsewhere")

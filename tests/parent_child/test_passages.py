@@ -272,6 +272,7 @@ def test_the_same_text_is_returned_once(front: FrontEnd, kind: str, retrieve: st
 @in_turn("retrieve", ["passages", "parents", "children"])
 def test_the_users_keys_stay_theirs(front: FrontEnd, retrieve: str) -> None:
     users = {"score": "A+", "matches": ["Chelsea 2:1"], "parent_id": 7}
+    users |= {"_score": 1, "_matches": "theirs"}
     pages = [(name, text, dict(users)) for name, text, _ in DOCUMENTS]
     retriever = front.build(pages, retrieve=retrieve, reranker=shortest_first)
     plain = front.build(DOCUMENTS, retrieve=retrieve, reranker=shortest_first)
@@ -389,9 +390,11 @@ def test_factories_return_passages_unless_the_index_is_langchain_classic_s() -> 
         ("ｺ", "コが見えます。", ["犬は走ります。", "海が見えます。"]),
         ("ก", "เขาเห็นไก่", ["ฝนตหนัร้อน", "เรือลำใหม่"]),
         ("물", "차가운 물", ["바다가 보인다.", "산이 높다."]),
+        ("東京", "東京都は日本の首都です。", ["大阪は大きい。"]),
+        ("STRASSE", "Die Straße ist leer.", ["Das Meer ist blau."]),
     ],
 )
-def test_a_question_of_one_character_finds_it(
+def test_a_question_of_one_character_or_word_finds_it(
     front: FrontEnd, question: str, wanted: str, others: list[str]
 ) -> None:
     texts = [*others, wanted]

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.citations import cite
 from rag_splitters.errors import InputError
 from rag_splitters.langchain import Representations
 from rag_splitters.langchain import parent_document_retriever as open_in_langchain
@@ -144,15 +143,6 @@ def test_the_reranker_and_the_filter_see_the_piece(front: FrontEnd, search_type:
     assert all(any(text in page_text for _, page_text, _ in PAGES) for text in seen)
     filtered = front.varied(retriever, where={"source": "a.md"}, reranker=None, k=9)
     assert {each.metadata["source"] for each in front.find(filtered, QUESTION)} == {"a.md"}
-
-
-def test_citations_quote_the_document() -> None:
-    text = "# Ferry\n\nIt leaves at seven.\n\n# Tea\n\nIt is hot."
-    with open_in_langchain(
-        [Document(text, id="notes.md")], representations=lambda _: ["zebra"], k=1
-    ) as retriever:
-        (citation, *_) = cite(retriever.invoke("zebra"))
-        assert "zebra" not in str(citation)
 
 
 @pytest.mark.slow

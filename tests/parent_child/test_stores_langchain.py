@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import uuid
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -73,21 +72,11 @@ def test_store_keeps_documents_exactly(store: DocumentStore, rows: dict[str, Doc
     assert asyncio.run(store.amget(list(rows))) == list(rows.values())
 
 
-@pytest.mark.parametrize(
-    "value",
-    [datetime.date(2026, 1, 1), uuid.UUID(int=1), b"bytes", {1, 2}, object(), {1: "int key"}],
-    ids=lambda value: type(value).__name__,
-)
-def test_store_names_what_json_lacks_before_it_writes(value: object, store: DocumentStore) -> None:
-    rows = [
-        ("one", Document(page_content="a")),
-        ("two", Document(page_content="b", metadata={"fine": 1, "outer": [{"inner": value}]})),
-    ]
-    named = r"'two': metadata\['outer'\]\[0\]\['inner'\] (is of type|has the key 1)"
-    with pytest.raises(TypeError, match=named):
+def test_store_names_what_json_lacks_before_it_writes(store: DocumentStore) -> None:
+    metadata = {"fine": 1, "outer": [{"inner": datetime.date(2026, 1, 1)}]}
+    rows = [("one", Document("a")), ("two", Document("b", metadata=metadata))]
+    with pytest.raises(TypeError, match=r"'two': metadata\['outer'\]\[0\]\['inner'\] is of type"):
         store.mset(rows)
-    with pytest.raises(TypeError, match=named):
-        asyncio.run(store.amset(rows))
     assert list(store.yield_keys()) == []
 
 

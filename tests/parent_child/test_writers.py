@@ -95,65 +95,32 @@ def assert_sound(place: dict[str, Any]) -> None:
         assert report.is_sound, report
 
 
-def meet(
+@pytest.mark.parametrize(
+    ("first", "second", "delay", "count"),
+    [("add", "add", 0.01, 1), ("add", "delete", 0.05, 1), ("add singly", "repair", 0.2, 4)],
+)
+def test_two_operations_that_meet_leave_one_whole_version_or_none(
+    place: dict[str, Any],
     writers: tuple[Writer, Writer],
-    go: Path,
-    first: tuple[str, Sequence[str], str, float],
-    second: tuple[str, Sequence[str], str, float],
+    tmp_path: Path,
+    first: str,
+    second: str,
+    delay: float,
+    count: int,
 ) -> None:
-    """Let two operations begin at the same moment, after their delays, and end."""
-    for writer, job in zip(writers, (first, second), strict=True):
-        writer.prepare(go, *job)
-    go.touch()
-    for writer in writers:
-        writer.end()
-
-
-def test_two_texts_of_one_document_leave_one_of_them(
-    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
-) -> None:
-    chance = random.Random(1)
+    """They begin at the same moment, after their delays."""
+    chance = random.Random(count)
     for number in range(ROUNDS):
-        names = [f"doc{number}"]
-        delays = chance.uniform(0, 0.01), chance.uniform(0, 0.01)
-        jobs = [("add", names, version, delay) for version, delay in zip("AB", delays, strict=True)]
-        meet(writers, tmp_path / f"go{number}", *jobs)
-    for name, versions in texts_by_document(place).items():
-        assert len(set(versions)) == 1, name
-        assert len(versions) == 12, name
-    assert_sound(place)
-
-
-def test_adding_and_deleting_leave_all_or_nothing(
-    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
-) -> None:
-    chance = random.Random(2)
-    for number in range(ROUNDS):
-        names = [f"doc{number}"]
-        delay = chance.uniform(0, 0.05)
-        meet(
-            writers,
-            tmp_path / f"go{number}",
-            ("add", names, "A", 0.0),
-            ("delete", names, "A", delay),
-        )
-    for name, versions in texts_by_document(place).items():
-        assert len(versions) == 12, name
-    assert_sound(place)
-
-
-def test_repair_leaves_what_another_process_adds(
-    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
-) -> None:
-    chance = random.Random(3)
-    for number in range(ROUNDS):
-        names = [f"doc{number}x{n}" for n in range(4)]
-        jobs = ("add singly", names, "A", 0.0), ("repair", [], "", chance.uniform(0, 0.2))
-        meet(writers, tmp_path / f"go{number}", *jobs)
+        go, names = tmp_path / f"go{number}", [f"doc{number}x{n}" for n in range(count)]
+        writers[0].prepare(go, first, names, "A", chance.uniform(0, 0.01))
+        writers[1].prepare(go, second, names, "B", chance.uniform(0, delay))
+        go.touch()
+        for writer in writers:
+            writer.end()
     versions = texts_by_document(place)
-    assert {name: len(each) for name, each in versions.items()} == {
-        f"doc{number}x{n}": 12 for number in range(ROUNDS) for n in range(4)
-    }
+    assert all(each in (["A"] * 12, ["B"] * 12) for each in versions.values())
+    if second != "delete":
+        assert len(versions) == ROUNDS * count
     assert_sound(place)
 
 

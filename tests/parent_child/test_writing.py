@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -35,7 +34,7 @@ from rag_splitters.parent_child.stores.keyvalue import KeyValueDocstore, KeyValu
 from rag_splitters.parent_child.stores.postgres import PostgresStore
 from tests.support.counting import record_calls
 from tests.support.front_ends import FrontEnd, Page, every_front_end
-from tests.support.processes import ROOT
+from tests.support.processes import running
 from tests.support.stores import OpenStore
 
 _MODEL = HashingEmbeddings(dimensions=32)
@@ -231,13 +230,8 @@ time.sleep(600)
 @pytest.fixture
 def holder(place: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A process that has a turn at the docstore."""
-    command = [sys.executable, "-c", HOLDER, *place]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "holds\n"
+    with running(HOLDER, *place, says="holds") as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -127,81 +128,50 @@ def markdown(*rows: str) -> str:
     )
 
 
-def test_titles_above_a_table_are_paragraphs(tmp_path: Path) -> None:
-    rows = [
-        "Teas of 2024",
-        "1. Green",
-        "",
-        "Name | Price",
-        "Sencha | 4",
-        "",
-        "Sum | 4",
-        "Without tax",
-    ]
-    table = markdown("Name | Price", "Sencha | 4", "Sum | 4", "Without tax | ")
-    assert workbook(tmp_path, *rows) == f"Teas of 2024\n\n1\\. Green\n\n{table}"
-
-
-def test_header_below_an_empty_row_begins_a_table(tmp_path: Path) -> None:
-    rows = [
-        "Name | Price | ",
-        "Sencha | 4",
-        "",
-        "Cups",
-        "Size | Colour | 2023 | 2024",
-        "big | red | 3 | 5",
-    ]
-    first = markdown("Name | Price", "Sencha | 4")
-    second = markdown("Size | Colour | 2023 | 2024", "big | red | 3 | 5")
-    assert workbook(tmp_path, *rows) == f"{first}\n\nCups\n\n{second}"
-
-
 @pytest.mark.parametrize(
-    "block",
+    ("rows", "expected"),
     [
-        ["Total | 9"],
-        ["Cups | none", "Pots | none"],
-        ["2024 | 9", "2025 | 3"],
-        ["Part two", "Lamps | 3"],
+        ("  | //", ""),
+        ("Tea | Price/Sencha | unknown/Assam | 4", ["Tea | Price/Sencha | unknown/Assam | 4"]),
+        ("| Tea/| Sencha//| Assam", ["Tea/Sencha/Assam"]),
+        (
+            "Tea | Price | Share/Sencha | 2.2000000000000002 | 0.125%/Assam | 3.0 | 1e-3%",
+            ["Tea | Price | Share/Sencha | 2.2 | 12.5%/Assam | 3 | 0.1%"],
+        ),
+        (
+            "Teas of 2024/1. Green//Name | Price/Sencha | 4//Sum | 4/Without tax",
+            [
+                "Teas of 2024",
+                "1\\. Green",
+                "Name | Price/Sencha | 4/Sum | 4/Without tax | ",
+            ],
+        ),
+        ("Teas/Item | /Sencha | 4/Assam | 3", ["Teas", "Item | /Sencha | 4/Assam | 3"]),
+        (
+            "Name | Price | /Sencha | 4//Cups/Size | Colour | 2023 | 2024/big | red | 3 | 5",
+            ["Name | Price/Sencha | 4", "Cups", "Size | Colour | 2023 | 2024/big | red | 3 | 5"],
+        ),
+        *(
+            (f"Name | Price/Sencha | 4//{rows}", [f"Name | Price/Sencha | 4/{rows}"])
+            for rows in (
+                "Total | 9",
+                "Cups | none/Pots | none",
+                "2024 | 9/2025 | 3",
+                "Part two | /Lamps | 3",
+            )
+        ),
+        (
+            " | Sales | | Costs/Tea | Q1 | Q2 | Q1/Sencha | 4 | 5 | 6",
+            ["Tea | Sales Q1 | Q2 | Costs Q1/Sencha | 4 | 5 | 6"],
+        ),
     ],
 )
-def test_rows_below_an_empty_row_stay_in_the_table(tmp_path: Path, block: list[str]) -> None:
-    expected = [row if "|" in row else f"{row} | " for row in block]
-    assert workbook(tmp_path, "Name | Price", "Sencha | 4", "", *block) == markdown(
-        "Name | Price", "Sencha | 4", *expected
-    )
-
-
-def test_header_of_two_rows_is_one(tmp_path: Path) -> None:
-    rows = [" | Sales | | Costs", "Tea | Q1 | Q2 | Q1", "Sencha | 4 | 5 | 6"]
-    expected = markdown("Tea | Sales Q1 | Q2 | Costs Q1", "Sencha | 4 | 5 | 6")
-    assert workbook(tmp_path, *rows) == expected
-
-
-def test_first_row_without_numbers_is_no_header(tmp_path: Path) -> None:
-    rows = ["Tea | Price", "Sencha | unknown", "Assam | 4"]
-    assert workbook(tmp_path, *rows) == markdown(*rows)
-
-
-def test_label_above_rows_of_numbers_is_the_header(tmp_path: Path) -> None:
-    rows = ["Teas", "Item | ", "Sencha | 4", "Assam | 3"]
-    assert workbook(tmp_path, *rows) == f"Teas\n\n{markdown(*rows[1:])}"
-
-
-def test_sheet_of_white_space_is_empty(tmp_path: Path) -> None:
-    assert workbook(tmp_path, "  | ", "") == ""
-
-
-def test_column_of_texts_is_a_table(tmp_path: Path) -> None:
-    assert workbook(tmp_path, "| Tea", "| Sencha", "", "| Assam") == markdown(
-        "Tea", "Sencha", "Assam"
-    )
-
-
-def test_numbers_are_written_as_they_are_shown(tmp_path: Path) -> None:
-    rows = ["Tea | Price | Share", "Sencha | 2.2000000000000002 | 0.125%", "Assam | 3.0 | 1e-3%"]
-    expected = markdown("Tea | Price | Share", "Sencha | 2.2 | 12.5%", "Assam | 3 | 0.1%")
-    assert workbook(tmp_path, *rows) == expected
+def test_tables_of_a_sheet_and_titles_above_them(
+    tmp_path: Path, rows: str, expected: Sequence[str]
+) -> None:
+    """A slash begins a row."""
+    parts = [markdown(*part.split("/")) if "/" in part else part for part in expected]
+    assert workbook(tmp_path, *rows.split("/")) == "\n\n".join(parts)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import MetadataMode
 
-from rag_splitters import Chunker, RecursiveChunker
+from rag_splitters import RecursiveChunker
 from rag_splitters.langchain import FileLoader, RecursiveTextSplitter, parent_document_retriever
 from rag_splitters.llama_index import FileReader, RecursiveNodeParser
 from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_bytes, read_file
 from rag_splitters.testing import hostile_texts
-from tests.support.cases import CASES
 
 CODE = """import os
 
@@ -51,12 +50,6 @@ def test_the_lines_of_every_chunk_are_those_of_an_editor(text: str, size: int) -
         check_lines(text, chunk.start, chunk.end, dict(chunk.metadata))
 
 
-@pytest.mark.parametrize("chunkers", CASES.values(), ids=CASES)
-def test_every_strategy_says_on_which_lines_its_chunks_stand(chunkers: list[Chunker]) -> None:
-    for chunk in chunkers[0].chunk(CODE, metadata=line_range(CODE)):
-        check_lines(CODE, chunk.start, chunk.end, dict(chunk.metadata))
-
-
 def test_both_loaders_give_lines(code: Path) -> None:
     documents = RecursiveTextSplitter(chunk_size=40).split_documents(FileLoader(code).load())
     parser = RecursiveNodeParser(chunk_size=40, length_function="characters", count_metadata=False)
@@ -68,14 +61,6 @@ def test_both_loaders_give_lines(code: Path) -> None:
             (4, 5),
             (8, 9),
         ]
-
-
-def test_a_part_that_is_cut_again_counts_from_its_own_line(code: Path) -> None:
-    large = RecursiveTextSplitter(chunk_size=70).split_documents(FileLoader(code).load())
-    small = RecursiveTextSplitter(chunk_size=20).split_documents(large)
-    for document in small:
-        start = document.metadata["start_index"]
-        check_lines(CODE, start, start + len(document.page_content), document.metadata)
 
 
 def test_matches_say_on_which_lines_they_stand(code: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ from pptx.util import Inches
 from rag_splitters.langchain import AutoTextSplitter, FileLoader, SentenceTextSplitter
 from rag_splitters.llama_index import AutoNodeParser, FileReader
 from rag_splitters.reading import archives
-from rag_splitters.reading import slides as slides_reader
-from rag_splitters.reading import word as word_reader
 from rag_splitters.reading.files import read_bytes
 from rag_splitters.structure.outline import Outline
 from tests.support.logs import own_messages
@@ -32,7 +31,6 @@ def word(tmp_path: Path) -> Path:
     document.add_heading("How to make it", 1)
     document.add_paragraph("You need:")
     document.add_paragraph("water", style="List Bullet")
-    document.add_paragraph("hot", style="List Bullet 2")
     document.add_paragraph("leaves", style="List Bullet")
     document.add_paragraph("Boil.", style="List Number")
     document.add_paragraph("Wait.", style="List Number")
@@ -76,7 +74,7 @@ def slides(tmp_path: Path) -> Path:
 def test_a_word_document_is_markdown(word: Path) -> None:
     (document,) = FileLoader(word).load()
     assert document.page_content == (
-        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n  - hot\n- leaves\n\n1. Boil.\n"
+        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n- leaves\n\n1. Boil.\n"
         "2. Wait.\n\n\\# is no heading\n\n"
         "| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 | |\n\n"
         "### When\n\nAt five."
@@ -84,6 +82,13 @@ def test_a_word_document_is_markdown(word: Path) -> None:
     chunks = AutoTextSplitter(chunk_size=100).split_documents([document])
     assert {chunk.metadata["strategy"] for chunk in chunks} == {"content_aware"}
     assert chunks[-1].metadata["headings"] == ["Tea", "How to make it", "When"]
+
+
+def read(document: Any, name: str) -> str:
+    output = io.BytesIO()
+    document.save(output)
+    (source,) = read_bytes(output.getvalue(), name)
+    return source.text
 
 
 TRACKED = """<w:body xmlns:w="{w}" xmlns:x="{x}"><w:p>
@@ -105,10 +110,7 @@ def test_text_in_changes_controls_and_boxes_is_read() -> None:
     heading.base_style = document.styles["Heading 2"]
     body = TRACKED.replace("\n", "").format(w=WORD, x="urn:schemas-microsoft-com:vml")
     document.element.replace(document.element.body, parse_xml(body))
-    output = io.BytesIO()
-    document.save(output)
-    (source,) = read_bytes(output.getvalue(), "tea.docx")
-    assert source.text == (
+    assert read(document, "tea.docx") == (
         "I have two cups\n\n| kind | green |\n| --- | --- |\n| kind | black |\n\n"
         "In a box.\n\n## Hot"
     )
@@ -149,10 +151,7 @@ def test_table_inside_a_table_loses_no_text() -> None:
     table.cell(0, 0).text, table.cell(0, 1).text = "Kinds", "Prices"
     inner = table.cell(0, 0).add_table(2, 1)
     inner.cell(0, 0).text, inner.cell(1, 0).text = "kind", "green"
-    output = io.BytesIO()
-    document.save(output)
-    (source,) = read_bytes(output.getvalue(), "tea.docx")
-    assert source.text.split() == "Kinds | kind | | --- | | green | Prices".split()
+    assert read(document, "tea.docx").split() == "Kinds | kind | | --- | | green | Prices".split()
 
 
 def test_slides_are_pages(slides: Path) -> None:
@@ -226,38 +225,27 @@ def test_slide_without_a_title_has_its_number_as_title() -> None:
         slide = presentation.slides.add_slide(presentation.slide_layouts[6])
         box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(1))
         box.text_frame.text = "Cool the water for green tea."
-    output = io.BytesIO()
-    presentation.save(output)
-    (source,) = read_bytes(output.getvalue(), "tea.pptx")
-    assert [heading.title for heading in Outline.of(source.text).headings] == ["Slide 1", "Slide 2"]
+    text = read(presentation, "tea.pptx")
+    assert [heading.title for heading in Outline.of(text).headings] == ["Slide 1", "Slide 2"]
 
 
 @pytest.mark.parametrize("suffix", ["docx", "pptx"])
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "cannot be read as {}: File is not a zip file"),
         (b"no archive", "cannot be read as {}: File is not a zip file"),
         (archive(a=b"x"), "cannot be read as {}: .*The file may be damaged"),
-        (
-            bytes.fromhex("D0CF11E0A1B11AE1") + bytes(600),
-            "cannot be read as {}: it is protected by",
-        ),
-        (
-            archive(a=bytes(2_000_000)),
-            r"is too large: it unpacks to 2,000,000 bytes, and the limit is",
-        ),
+        (bytes.fromhex("D0CF11E0A1B11AE1"), "cannot be read as {}: it is protected by"),
+        (archive(a=bytes(2_000_000)), "is too large: it unpacks to 2,000,000 bytes, and the limit"),
     ],
-    ids=["empty", "text", "other archive", "encrypted", "bomb"],
+    ids=["text", "other archive", "encrypted", "bomb"],
 )
 def test_damaged_files_are_an_error(
-    data: bytes, message: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: bytes, message: str, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archives, "_MOST_BYTES", 1_000_000)
-    path = tmp_path / f"a.{suffix}"
-    path.write_bytes(data)
     with pytest.raises(ValueError, match=f"a.{suffix} {message.format(suffix.upper())}"):
-        FileLoader(path).load()
+        read_bytes(data, f"a.{suffix}")
 
 
 def test_parts_that_are_damaged_are_an_error(word: Path, slides: Path) -> None:
@@ -269,16 +257,13 @@ def test_parts_that_are_damaged_are_an_error(word: Path, slides: Path) -> None:
             read_bytes(path.read_bytes(), path.name)
 
 
-@pytest.mark.parametrize(("suffix", "package"), [("docx", "mammoth"), ("pptx", "python-pptx")])
+@pytest.mark.parametrize(
+    ("suffix", "module", "package"),
+    [("docx", "mammoth", "mammoth"), ("pptx", "pptx", "python-pptx")],
+)
 def test_missing_libraries_are_named(
-    suffix: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    for module in (slides_reader, word_reader):
-        monkeypatch.setattr(module, "import_module", missing)
-    (tmp_path / f"a.{suffix}").write_bytes(b"")
-    hint = rf"needs {package}: pip install .*\[office\]"
-    with pytest.raises(ImportError, match=hint):
-        FileLoader(tmp_path).load()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"needs {package}: pip install .*\[office\]"):
+        read_bytes(b"", f"a.{suffix}")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from rag_splitters import AutoChunker
 from rag_splitters.cli import app
 from rag_splitters.errors import InputError
-from rag_splitters.langchain import FileLoader, parent_document_retriever
+from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.reading import parts
 from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
@@ -87,13 +87,6 @@ def test_every_part_of_a_table_has_its_header() -> None:
             assert chunk.metadata["strategy"] == "table"
 
 
-def test_loader_yields_parts_one_by_one() -> None:
-    Path("app.log").write_text(entries(0, 90))
-    documents = FileLoader("app.log").lazy_load()
-    assert next(documents).id.startswith("app.log#L1-L")
-    assert len(list(documents)) > 2
-
-
 @pytest.mark.parametrize(
     ("data", "problem"), [(b"\xff" * 3_000, "needs UTF-8"), (b"a\0\n" * 999, "NUL byte")]
 )
@@ -107,16 +100,6 @@ def run(*args: str) -> str:
     result = CliRunner().invoke(app, list(args))
     assert result.exit_code == 0, result.output
     return result.stdout
-
-
-def test_split_cuts_a_huge_file_in_parts() -> None:
-    Path("app.log").write_text(entries(0, 90))
-    rows = [
-        json.loads(line)
-        for line in run("split", "app.log", "--json", "--chunk-size", "200").splitlines()
-    ]
-    assert len({row["source"] for row in rows}) > 3
-    assert rows[-1]["metadata"]["line_end"] == 180
 
 
 @pytest.mark.slow

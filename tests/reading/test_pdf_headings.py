@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from rag_splitters import (
     Chunk,
     Chunker,
     ContentAwareChunker,
-    HierarchicalChunker,
     HybridChunker,
     PageChunker,
     RecursiveChunker,
@@ -117,54 +117,49 @@ def test_larger_and_bold_lines_are_headings_and_the_text_is_as_it_was(report: Pa
     assert source.text.replace("\f", "").split("\n") == lines
 
 
-def test_numbers_tell_the_level_in_one_font(tmp_path: Path) -> None:
-    rows: list[Row] = [(14, "2 Tools"), *BODY, (14, "2.1 Files"), *BODY, (14, "3 Oil"), *BODY]
-    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
-    assert outline_of(source) == [(1, "2 Tools"), (2, "2.1 Files"), (1, "3 Oil")]
-
-
-def test_numbered_headings_stand_below_a_title_page(tmp_path: Path) -> None:
-    body = [(size, text) for size, text, *_ in BODY]
-    rows: list[Row] = [(20, "Clocks"), *body, (11, "1 Tools"), *body, (11, "2 Oil"), *body]
-    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
-    assert outline_of(source) == [(1, "Clocks"), (2, "1 Tools"), (2, "2 Oil")]
+PLAIN = [(size, text) for size, text, *_ in BODY]
+LARGE = [(16, text[:60]) for _, text in PLAIN]
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("rows", "expected"),
     [
-        (16, "1 Visitors . . . . . . . . . . . . . . 7"),  # a table of contents
-        (16, "1867"),
-        (11, "Please note:", "Helvetica-Bold"),
-        (11, "The last bus leaves at nine.", "Helvetica-Bold"),
-        (11, "and then some bold words", "Helvetica-Bold"),
-        (11, "Some bold words|and others", "Helvetica-Bold"),
+        (
+            [(14, "2 Tools"), *BODY, (14, "2.1 Files"), *BODY, (14, "3 Oil"), *BODY],
+            [(1, "2 Tools"), (2, "2.1 Files"), (1, "3 Oil")],
+        ),
+        ([(20, "Clocks"), *LARGE, *LARGE, *BODY, *BODY, *BODY], [(1, "Clocks")]),
+        (BODY, []),
+        *(
+            (
+                [(16, "Visitors"), *BODY, row, *BODY, (16, "Oil"), *BODY],
+                [(1, "Visitors"), (1, "Oil")],
+            )
+            for row in (
+                (16, "1 Visitors . . . . . . . . . . . . . . 7"),  # a table of contents
+                (16, "1867"),
+                (11, "Please note:", "Helvetica-Bold"),
+                (11, "The last bus leaves at nine.", "Helvetica-Bold"),
+                (11, "and then some bold words", "Helvetica-Bold"),
+                (11, "Some bold words|and others", "Helvetica-Bold"),
+            )
+        ),
     ],
-    ids=lambda row: row[1],
+    ids="numbers large-text none contents number label sentence small-letter partly-bold".split(),
 )
-def test_no_heading(row: Row, tmp_path: Path) -> None:
-    rows = [(16, "Visitors"), *BODY, row, *BODY, (16, "Repairs"), *BODY, (16, "Outlook"), *BODY]
+def test_headings_by_font(rows: list[Row], expected: list[tuple[int, str]], tmp_path: Path) -> None:
     source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
-    assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Outlook"]
+    assert outline_of(source) == expected
+    assert ("outline" in source.metadata) == bool(expected)
 
 
 def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
     canvas = Canvas(str(tmp_path / "a.pdf"))
-    for number, (_, text, *_) in enumerate(3 * BODY):
+    for number, (_, text) in enumerate(3 * PLAIN):
         canvas.setFont("Helvetica-Bold" if number == 3 else "Helvetica", 11)
         canvas.drawString(72, 780 - 13 * number, text[:60])
     canvas.save()
     assert outline_of(next(read_sources(tmp_path / "a.pdf"))) == []
-
-
-def test_long_text_in_a_large_font_is_no_heading(tmp_path: Path) -> None:
-    large = [(16, text[:60]) for _, text, *_ in BODY]
-    rows: list[Row] = [(20, "Clocks"), *large, *large, *BODY, *BODY, *BODY]
-    assert outline_of(next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))) == [(1, "Clocks")]
-
-
-def test_no_outline_without_headings(tmp_path: Path) -> None:
-    assert "outline" not in next(read_sources(make_pdf(tmp_path / "a.pdf", BODY))).metadata
 
 
 def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
@@ -178,55 +173,43 @@ def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
 def test_running_heads_are_no_headings(tmp_path: Path) -> None:
     rows: list[Row] = []
     for name in ("Visitors", "Repairs", "Oil"):
-        body = [(11, f"{name}: {text}") for _, text, *_ in BODY]
+        body = [(11, f"{name}: {text}") for _, text in PLAIN]
         rows += [None, (16, "Clock news"), (18, name), *body]
     source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows[1:])))
     assert "Clock news" not in source.text
     assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Oil"]
 
 
-def test_strategies_know_the_headings(report: Path) -> None:
+def test_strategies_know_the_headings(report: Path, tmp_path: Path) -> None:
     title = OUTLINE[0][1]
-    chunks = chunks_of(ContentAwareChunker(chunk_size=300), report)
-    assert [chunk.metadata["headings"] for chunk in chunks] == [
+    headings = [
         [title, "Visitors"],
         [title, "Visitors", "Opening hours"],
         [title, "Repairs"],
         [title, "Repairs"],
         [title, "What is next?"],
     ]
+    chunks = chunks_of(ContentAwareChunker(chunk_size=300), report)
+    assert [chunk.metadata["headings"] for chunk in chunks] == headings
     assert all("outline" not in chunk.metadata for chunk in chunks)
-    leaves = chunks_of(HierarchicalChunker(chunk_size=300), report)
-    assert [title, "What is next?"] in [leaf.metadata["headings"] for leaf in leaves]
-    titled = chunks_of(TitledChunker(include_headings=True, chunker=RecursiveChunker()), report)
-    assert titled[1].text.startswith(f"{title}\n\nRepairs")
-
-
-def test_auto_takes_the_strategy_for_headings(report: Path, tmp_path: Path) -> None:
     chunks = chunks_of(AutoChunker(chunk_size=300), report)
-    assert chunks[1].metadata["headings"] == [OUTLINE[0][1], "Visitors", "Opening hours"]
-    assert chunks[1].metadata["strategy"] == "content_aware"
+    assert [chunk.metadata["headings"] for chunk in chunks] == headings
+    assert {chunk.metadata["strategy"] for chunk in chunks} == {"content_aware"}
     plain = chunks_of(AutoChunker(chunk_size=300), make_pdf(tmp_path / "b.pdf", BODY))
     assert "headings" not in plain[0].metadata
-
-
-def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:
-    chunker = HybridChunker(
-        stages=[PageChunker(chunk_size=2000), ContentAwareChunker(chunk_size=300)]
-    )
-    headings = [chunk.metadata.get("headings") for chunk in chunks_of(chunker, report)]
-    assert headings[1] == [OUTLINE[0][1], "Visitors", "Opening hours"]
-    assert headings[-1] == ["What is next?"]
+    titled = chunks_of(TitledChunker(include_headings=True, chunker=RecursiveChunker()), report)
+    assert titled[1].text.startswith(f"{title}\n\nRepairs")
+    stages = [PageChunker(chunk_size=2000), ContentAwareChunker(chunk_size=300)]
+    nested = chunks_of(HybridChunker(stages=stages), report)
+    assert nested[1].metadata["headings"] == headings[1]
+    assert nested[-1].metadata["headings"] == ["What is next?"]
 
 
 @pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, ContentAwareChunker])
-@pytest.mark.parametrize("overlap", [0, 60])
-def test_no_chunk_ends_with_a_heading(
-    kind: type[RecursiveChunker], overlap: int, report: Path
-) -> None:
+def test_no_chunk_ends_with_a_heading(kind: type[RecursiveChunker], report: Path) -> None:
     source = next(read_sources(report))
     headings = Outline.of(source.text, metadata=source.metadata).headings
-    for size in range(120, 900, 20):
+    for size, overlap in product(range(120, 900, 20), (0, 60)):
         chunker = kind(chunk_size=size, chunk_overlap=overlap)
         for chunk in chunker.chunk(source.text, metadata=source.metadata)[:-1]:
             assert not any(each.start < chunk.end <= each.end for each in headings), (size, chunk)
@@ -249,14 +232,10 @@ def test_both_frameworks_hand_the_headings_on(report: Path) -> None:
         assert "outline" not in metadata
 
 
-def test_other_splitters_are_not_shown_the_outline(report: Path) -> None:
-    """The key does not count towards LlamaIndex's chunk size."""
+def test_the_outline_is_hidden_and_headings_are_embedded(report: Path) -> None:
     nodes = SentenceSplitter(chunk_size=64, chunk_overlap=0)(FileReader().load_data(report))
     assert "outline" in nodes[0].excluded_embed_metadata_keys
     assert "outline" in nodes[0].excluded_llm_metadata_keys
-
-
-def test_parent_child_retrieval_embeds_the_headings(report: Path) -> None:
     model = CountingEmbeddings()
     retriever = parent_document_retriever(
         FileLoader(report).load(),

@@ -16,16 +16,16 @@ from reportlab.pdfgen.canvas import Canvas
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import (
     FileLoader,
-    PropositionTextSplitter,
     RecursiveTextSplitter,
-    SentenceTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.llama_index import FileReader, SentenceNodeParser
+from rag_splitters.llama_index import FileReader
 from rag_splitters.parent_child.options import Retrieve
+from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_sources, read_text
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
-from tests.support.cases import CASES, no_propositions
+from tests.reading.test_lines import check_lines
+from tests.support.cases import CASES
 from tests.support.logs import own_messages
 from tests.support.pdfs import make_pdf
 
@@ -49,17 +49,6 @@ def test_chunks_of_file_loader_know_their_pages(pdf: Path) -> None:
     ]
 
 
-def test_nodes_of_file_reader_know_their_pages(pdf: Path) -> None:
-    reader = SimpleDirectoryReader(str(pdf.parent), file_extractor={".pdf": FileReader()})
-    (document,) = reader.load_data()
-    parser = SentenceNodeParser(chunk_size=50, length_function="characters", count_metadata=False)
-    nodes = parser.get_nodes_from_documents([document])
-    assert [(n.metadata["page_start"], n.metadata["page_end"]) for n in nodes] == [(1, 1), (2, 3)]
-    for node in (document, *nodes):
-        assert "page_start" in node.excluded_embed_metadata_keys
-        assert "page_start" in node.excluded_llm_metadata_keys
-
-
 def test_loaders_read_folders_and_say_what_they_passed_over(
     pdf: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -76,7 +65,7 @@ def test_loaders_read_folders_and_say_what_they_passed_over(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
+def test_every_strategy_knows_the_pages_and_lines(name: str, pdf: Path) -> None:
     """In the core and in both frameworks, with no option set."""
     core = CASES[name][1 if name == "hierarchical" else 0]
     parameters = {each: getattr(core, each) for each in core.model_fields_set}
@@ -84,28 +73,21 @@ def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
     splitter = getattr(langchain, f"{kind}TextSplitter")(**parameters)
     parser = getattr(llama_index, f"{kind}NodeParser")(**parameters, count_metadata=False)
     source = next(read_sources(pdf))
-    found = [(c.start, c.metadata) for c in core.chunk(source.text, metadata=source.metadata)]
+    metadata = {**source.metadata, **line_range(source.text)}
+    own = core.chunk(source.text, metadata=metadata)
+    for chunk in own:
+        check_lines(source.text, chunk.start, chunk.end, dict(chunk.metadata))
+    found = [(chunk.start, chunk.metadata) for chunk in own]
     chunks = splitter.split_documents(FileLoader(pdf).load())
     found += [(chunk.metadata["start_index"], chunk.metadata) for chunk in chunks]
-    nodes = parser.get_nodes_from_documents(FileReader().load_data(pdf))
+    reader = SimpleDirectoryReader(str(pdf.parent), file_extractor={".pdf": FileReader()})
+    nodes = parser.get_nodes_from_documents(reader.load_data())
     found += [(node.start_char_idx, node.metadata) for node in nodes]
+    assert "page_start" in nodes[0].excluded_embed_metadata_keys
+    assert "page_start" in nodes[0].excluded_llm_metadata_keys
     for start, metadata in found:
         assert metadata["page_start"] == source.text.count("\f", 0, start) + 1
         assert metadata["page_start"] <= metadata["page_end"] <= 3
-
-
-async def test_pages_are_known_in_an_event_loop(pdf: Path) -> None:
-    splitter = PropositionTextSplitter(llm=no_propositions, chunk_size=50)
-    chunks = await splitter.atransform_documents(FileLoader(pdf).load())
-    pages = [(chunk.metadata["page_start"], chunk.metadata["page_end"]) for chunk in chunks]
-    assert pages == [(1, 1), (2, 3)]
-
-
-def test_a_pdf_of_one_page_has_a_page_too(tmp_path: Path) -> None:
-    path = tmp_path / "note.pdf"
-    make_pdf(path, ["Only one page. It has two sentences."])
-    chunks = SentenceTextSplitter(chunk_size=25).split_documents(FileLoader(path).load())
-    assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 1)] * 2
 
 
 @pytest.mark.parametrize(
@@ -127,22 +109,6 @@ def test_pages_that_the_text_contradicts_are_not_counted() -> None:
     metadata = {"page_start": 4, "page_end": 9}
     chunks = RecursiveTextSplitter(chunk_size=6).create_documents(["one\ftwo three"], [metadata])
     assert {(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks} == {(4, 9)}
-
-
-@pytest.mark.parametrize("page_break", ["(", "x*"])
-def test_page_break_that_cannot_be_one_is_refused(page_break: str) -> None:
-    with pytest.raises(ValueError, match="page_break"):
-        RecursiveTextSplitter(page_break=page_break)
-
-
-def test_pages_of_a_chunk_s_chunks_are_those_of_the_source() -> None:
-    outer = RecursiveTextSplitter(chunk_size=12, page_break="\f")
-    inner = RecursiveTextSplitter(chunk_size=6, page_break="\f")
-    chunks = inner.split_documents(outer.create_documents(["one two\fthree four\ffive six"]))
-    found = {c.page_content: c.metadata["page_start"] for c in chunks}
-    assert found["one"] == 1
-    assert found["three"] == 2
-    assert found["six"] == 3
 
 
 PROSE = "Every page has a text of its own about the {}."
@@ -263,11 +229,3 @@ def test_typesetting_takes_nothing_else(pages: list[str]) -> None:
     assert joined.count("\f") == text.count("\f")
     drop = str.maketrans("", "", "-\u00ad \n\f")
     assert joined.translate(drop) == text.translate(drop)
-
-
-def test_a_joined_word_stands_where_its_parts_do() -> None:
-    text = "They wait for look- \n\fing glass, and glass."
-    joined = without_hyphens(text)
-    start = joined.text.index("looking")
-    low, high = joined.bounds(start, start + len("looking"))
-    assert text[low:high] == "look- \n\fing"

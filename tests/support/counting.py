@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["count_calls", "record_calls"]
+__all__ = ["count_calls", "record_arguments", "record_calls"]
 
 
 def count_calls(work: Callable[[], object]) -> int:
@@ -38,4 +38,24 @@ def record_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list
         return function(*args, **options)
 
     monkeypatch.setattr(owner, name, recording)
+    return calls
+
+
+def record_arguments(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str
+) -> dict[str, list[Any]]:
+    """What methods are asked for from now on, by their names: the first argument, or the others."""
+    calls: dict[str, list[Any]] = {name: [] for name in names}
+
+    def record(name: str) -> None:
+        method = getattr(owner, name)
+
+        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
+            calls[name].append(list(rows[0]) if rows else arguments)
+            return method(self, *rows, **arguments)
+
+        monkeypatch.setattr(owner, name, recording)
+
+    for name in names:
+        record(name)
     return calls

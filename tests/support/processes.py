@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,18 @@ def run_python(
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@contextmanager
+def running(code: str, *arguments: str, says: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of some code that has said something; it is killed in the end."""
+    command = [sys.executable, "-c", code, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{says}\n"
+        yield process
+        process.kill()
 
 
 def do_jobs(do: Callable[[dict[str, Any]], None]) -> None:

@@ -37,10 +37,9 @@ _SELECT = "SELECT key, value FROM rows WHERE key IN ({})"
 _UPSERT = "INSERT INTO rows VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _DELETE = "DELETE FROM rows WHERE key = ?"
 _KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000"
-_TURN = f"{STATE_PREFIX}turn"
-TURN_KEY = encode(_TURN)
-"""The key of the number of the last turn, which a write may expect."""
-_HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
+_TURN, _HOLDER = f"{STATE_PREFIX}turn", f"{STATE_PREFIX}holder"
+TURN_KEY, HOLDER_KEY = encode(_TURN), encode(_HOLDER)
+"""The keys of the number of the last turn, which a write may expect, and of who took it."""
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _MAX_OPERATIONS = 4  # of one store at once
@@ -60,8 +59,8 @@ class KeyValueStore(ABC):
 
     All methods raise a `StoreError` if the back end fails or the store is closed.
 
-    A back end implements `_read`, `_change`, `_page`, `_take_turn` and `_describe_holder`. They may
-    block: in asynchronous use they run in threads.
+    A back end implements `_read`, `_change`, `_page` and `_take_turn`. They may block: in
+    asynchronous use they run in threads.
     """
 
     is_fenced = False
@@ -174,10 +173,6 @@ class KeyValueStore(ABC):
         """Become the only writer of an index; return None if there is another one."""
 
     @abstractmethod
-    def _describe_holder(self) -> Any:
-        """Return who has the turn."""
-
-    @abstractmethod
     def _page(self, start: bytes, end: bytes) -> Any:
         """Return the first keys, in order, from `start` on and before `end`."""
 
@@ -261,17 +256,12 @@ class SQLiteStore(KeyValueStore):
         try:
             with self._database.transaction() as connection:
                 number = 1 + int(self._read([TURN_KEY]).get(TURN_KEY, b"0"))
-                holder = encode(json.dumps(str(Process.current())))
-                rows = [(TURN_KEY, b"%d" % number), (_HOLDER_KEY, holder)]
+                rows = [(TURN_KEY, b"%d" % number), (HOLDER_KEY, holder_value())]
                 connection.executemany(_UPSERT, rows)
         except BaseException:
             lock.release()
             raise
         return self, number, lock.release
-
-    def _describe_holder(self) -> str:
-        holder = self._read([_HOLDER_KEY]).get(_HOLDER_KEY)
-        return "another process" if holder is None else str(json.loads(holder))
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         return [key for (key,) in self._database.read(_KEYS, (start, end))]
@@ -322,7 +312,13 @@ class KeyValueDocstore(Docstore):
         return Turn(docstore, number, partial(store.run_operation, end, is_write=True))
 
     async def describe_holder(self) -> str:
-        return str(await self._store.run_operation(self._store._describe_holder))
+        (holder,) = await self._store.read([_HOLDER])
+        return "another process" if holder is None else str(holder["process"])
+
+
+def holder_value(**details: Any) -> bytes:
+    """Return what a store keeps of the process that takes a turn, and details of its own."""
+    return encode(json.dumps({"process": str(Process.current()), **details}))
 
 
 def check_timeout(timeout: float) -> None:

@@ -18,10 +18,12 @@ from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.errors import LockLostError
 from rag_splitters.parent_child.stores.keyvalue import (
+    HOLDER_KEY,
     TURN_KEY,
     KeyValueStore,
     StoreTurn,
     check_timeout,
+    holder_value,
     is_as_expected,
 )
 from rag_splitters.parent_child.writing import Process
@@ -52,15 +54,11 @@ _TURN_LOCK = 0x72616754
 _TRY_TURN = "SELECT pg_try_advisory_lock(%s, {literal}::regclass::oid::int)"
 _END_TURN = "SELECT pg_advisory_unlock(%s, {literal}::regclass::oid::int)"
 _COUNT_TURN = (
+    "WITH holder AS (INSERT INTO {table} (key, value) VALUES (%b, %b) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value) "
     "INSERT INTO {table} AS old (key, value) VALUES (%b, '1') ON CONFLICT (key) DO UPDATE SET "
     "value = convert_to((convert_from(old.value, 'UTF8')::bigint + 1)::text, 'UTF8') "
     "RETURNING convert_from(value, 'UTF8')::bigint"
-)
-_HOLDER = (
-    "SELECT pid, application_name, host(client_addr) FROM pg_locks JOIN pg_stat_activity "
-    "USING (pid) WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted "
-    "AND objid = {literal}::regclass::oid AND database = "
-    "(SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"
 )
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
@@ -155,7 +153,7 @@ class PostgresStore(KeyValueStore):
         if not is_free:
             self._idle.append(session)
             return None
-        ((number,),) = store._query(_COUNT_TURN, [TURN_KEY])
+        ((number,),) = store._query(_COUNT_TURN, [HOLDER_KEY, holder_value(), TURN_KEY])
 
         def end() -> None:
             with suppress(LockLostError):  # it ended with the connection
@@ -163,13 +161,6 @@ class PostgresStore(KeyValueStore):
                 self._idle.append(session)
 
         return store, number, end
-
-    def _describe_holder(self) -> str:
-        rows = self._query(_HOLDER, [_TURN_LOCK])
-        if not rows:
-            return "another process"
-        ((number, name, address),) = rows
-        return f"PostgreSQL's session {number} ({', '.join(filter(None, [name, address]))})"
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         return [key for (key,) in self._query(_KEYS, [start, end])]

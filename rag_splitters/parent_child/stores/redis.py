@@ -12,12 +12,13 @@ from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.stores.keyvalue import (
+    HOLDER_KEY,
     TURN_KEY,
     KeyValueStore,
     StoreTurn,
     check_timeout,
+    holder_value,
 )
-from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:
     from redis import ConnectionPool
@@ -47,15 +48,6 @@ for index = place, #ARGV do
 end
 return removed
 """
-# Keys: the hash, the sorted set, and the holder's row. Arguments: the holder that was read, the new
-# one, and the key of the turn's number.
-_TAKE_TURN = """
-if (redis.call('GET', KEYS[3]) or '') ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[3], ARGV[2])
-redis.call('ZADD', KEYS[2], 0, ARGV[3])
-return redis.call('HINCRBY', KEYS[1], ARGV[3], 1)
-"""
-_END_TURN = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 
 class RedisStore(KeyValueStore):
@@ -66,7 +58,7 @@ class RedisStore(KeyValueStore):
     off the eviction of keys, because an evicted row is lost.
 
     The rows of a namespace are in the hash `namespace:rows`; the sorted set `namespace:keys` holds
-    its keys in order; `namespace:writer` names the connection that is writing to an index, so the
+    its keys in order. One of the rows names the connection that is writing to an index, so the
     server must allow CLIENT LIST, and no proxy may stand in between.
 
     Parameters:
@@ -90,7 +82,6 @@ class RedisStore(KeyValueStore):
         parts = urlsplit(url)
         self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._hash, self._index = f"{namespace}:rows", f"{namespace}:keys"
-        self._holder = f"{namespace}:writer"
         from redis import RedisError
 
         self._failures = (RedisError, OSError)
@@ -108,11 +99,15 @@ class RedisStore(KeyValueStore):
     def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
     ) -> int | None:
+        count = self._run(*self._change_command(expected, rows, removed))
+        return None if count < 0 else count
+
+    def _change_command(
+        self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
+    ) -> list[Any]:
         compared = [len(expected), *(part for pair in expected.items() for part in pair)]
         written = [len(rows), *(part for row in rows.items() for part in row)]
-        place = (2, self._hash, self._index)
-        count = self._run("EVAL", _CHANGE, *place, *compared, *written, *removed)
-        return None if count < 0 else count
+        return ["EVAL", _CHANGE, 2, self._hash, self._index, *compared, *written, *removed]
 
     def _take_turn(self) -> StoreTurn | None:
         return self._twice(self._try_turn)
@@ -125,32 +120,32 @@ class RedisStore(KeyValueStore):
         connection = client.connection
         try:
             server = (client.info("server"))["run_id"]
-            details = {"client": client.client_id(), "server": server}
-            holder = json.dumps({**details, "process": str(Process.current())}).encode()
-            former = client.get(self._holder) or b""
+            holder = holder_value(client=client.client_id(), server=server)
+            keys = [TURN_KEY, HOLDER_KEY]
+            last, former = (row or b"" for row in client.hmget(self._hash, keys))
+            number = int(last or 0) + 1
+            new = {TURN_KEY: b"%d" % number, HOLDER_KEY: holder}
+            command = self._change_command({TURN_KEY: last, HOLDER_KEY: former}, new, [])
             is_free = not former or not _is_connected(client, json.loads(former), server)
-            place = (self._hash, self._index, self._holder)
-            number = is_free and client.eval(_TAKE_TURN, 3, *place, former, holder, TURN_KEY)
+            # On this connection, and once: it must not be lost without the turn.
+            is_taken = is_free and client.execute_command(*command) >= 0
         except BaseException:
             connection.disconnect()
             raise
-        if not number:
+        if not is_taken:
             client.close()  # which gives the connection back to the pool
             return None
 
         def end() -> None:
             try:
-                client.eval(_END_TURN, 1, self._holder, holder)
+                command = self._change_command({HOLDER_KEY: holder}, {}, [HOLDER_KEY])
+                client.execute_command(*command)
             except self._failures:
                 connection.disconnect()  # which also ends the turn
             finally:
                 client.close()
 
         return self, number, end
-
-    def _describe_holder(self) -> str:
-        holder = self._run("GET", self._holder)
-        return "another process" if holder is None else str(json.loads(holder)["process"])
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)

@@ -43,15 +43,15 @@ class Stores:
     turn: Turn | None = None
     """The turn that this operation has at writing, if it has one."""
 
-    async def in_turn(self, name: str, work: Callable[[Stores], Awaitable[T]]) -> T:
-        """Do something while nobody else writes to the index of this name; see `Writer.run`."""
+    async def in_turn(self, work: Callable[[Stores], Awaitable[T]]) -> T:
+        """Do something while nobody else writes to the index; see `Writer.run`."""
         if self.turn is not None:
             return await work(self)
 
         async def work_in_turn(turn: Turn) -> T:
             return await work(replace(self, docstore=turn.docstore, turn=turn))
 
-        return await self.writer.run(self.docstore, name, work_in_turn)
+        return await self.writer.run(self.docstore, work_in_turn)
 
     @property
     def current_turn(self) -> Turn:
@@ -63,7 +63,7 @@ class Stores:
     async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
         """Return the record of each document, or None."""
         rows = await self.docstore.read([record_key(identity) for identity in identities])
-        return [Record.from_row(*pair) for pair in zip(rows, identities, strict=True)]
+        return list(map(Record.from_row, rows))
 
     async def read_documents(self, records: Sequence[Record]) -> list[Entry | None]:
         """Return the document of each record; None if a part of its text is lost."""
