@@ -164,17 +164,6 @@ def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> d
     return {n: values[n] for n in fields if n in required or values[n] != defaults[n]}
 
 
-def as_json(value: Any) -> Any:
-    """Return a parameter as JSON; a chunker as its strategy and changed parameters, no models."""
-    if isinstance(value, Chunker):
-        changed = changed_parameters(value).items()
-        parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
-        return {"strategy": value.strategy, **parameters}
-    if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
-    return value if isinstance(value, str | int | float | bool) else None
-
-
 def _holds_chunkers(field: FieldInfo, value: Any) -> bool:
     """Whether a value is a chunker or a list of them, and not a word such as "keep"."""
     return "Chunker" in str(field.annotation) and value not in split_union(field.annotation)[0]

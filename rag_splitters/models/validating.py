@@ -51,8 +51,10 @@ def as_vectors(
     is_nonzero = np.asarray(vectors.any(axis=1))
     problems: dict[int, str] = {}
     for row in map(int, np.flatnonzero(~(is_finite & is_nonzero))):
-        what = "zeros" if is_finite[row] else "a number that is not finite"
-        problems[row] = f"answered with {what} for {where(row)}"
+        what = "answered with zeros"
+        if not is_finite[row]:
+            what = "answered with a number that is not finite"
+        problems[row] = f"{what} for {where(row)}"
     return vectors, problems
 
 

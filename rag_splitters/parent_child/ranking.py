@@ -157,6 +157,8 @@ async def _fuse(children: ChildStore, keywords: KeywordIndex, text: str, depth: 
             similarities = {name: -distance for name, distance in similarities.items()}
         is_hashed = children.vectors is not None and children.vectors.is_hashed
         share = _KEYWORD_SHARE_WITHOUT_MODEL if is_hashed else _KEYWORD_SHARE
+        if is_hashed and not by_keyword.coverage:  # words that are nowhere; their hashes collide
+            similarities = {name: (1 - share) * score for name, score in similarities.items()}
         scores = _relative_scores(similarities, by_keyword, share)
     words = by_keyword.best | by_keyword.others
     # Of equal ones, the child that has more of the question's words is first.

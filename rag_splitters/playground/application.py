@@ -23,7 +23,6 @@ from starlette.staticfiles import StaticFiles
 from rag_splitters import CATALOGUE
 from rag_splitters.chunkers.by_name import changed_parameters, describe_strategy, models_in
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.sized import chunkers_in
 from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError
 from rag_splitters.playground.cutting import Cut, Hit
@@ -41,7 +40,7 @@ from rag_splitters.playground.settings import (
     link,
     second_side,
 )
-from rag_splitters.playground.snippets import snippets
+from rag_splitters.playground.snippets import snippet
 from rag_splitters.playground.texts import Texts
 from rag_splitters.playground.view import (
     MAX_CHARACTERS,
@@ -51,7 +50,6 @@ from rag_splitters.playground.view import (
     draw_plain,
     facts,
     figure_rows,
-    histograms,
     pages_of,
     summary,
     twins_of,
@@ -65,7 +63,6 @@ from rag_splitters.web.http import one_line, response_or_error
 
 _PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
 _REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
-_SMALL = 200_000  # characters of a text that is searched at once
 _DEFAULT = {"a": "auto", "a.chunk_size": "300"}
 _PASTED_NAME = "your own text"
 
@@ -222,29 +219,24 @@ class _Page:
         if "llm" in models_in(chunker):
             return f"calls {self.models.descriptions['llm']}"
         # A regular expression can run for ever, and a link can come from anyone.
-        changed = {name for each in chunkers_in(chunker) for name in changed_parameters(each)}
-        if side.is_linked and not changed.isdisjoint(_REGEX_PARAMETERS):
+        if side.is_linked and not changed_parameters(chunker).keys().isdisjoint(_REGEX_PARAMETERS):
             return "uses regular expressions that came with a link"
         return ""
 
-    def _search(
-        self, cut: Cut, settings: Settings, fields: Fields
-    ) -> tuple[Sequence[Hit], str, bool]:
-        """Return the hits, a note, and whether the page should ask again, because it takes time."""
+    def _search(self, cut: Cut, settings: Settings, fields: Fields) -> tuple[Sequence[Hit], str]:
+        """Return the hits, and a note about them."""
         question, k = settings.question, settings.k
         if not question.strip():
-            return [], "", False
+            return [], ""
         hits = cut.searches.get((question, k))
         if hits is None:
             if not (self.models.is_free or "ask" in fields):
-                return [], "press Ask to search these chunks", False
-            if len(cut.text.text) > _SMALL and "search" not in fields:
-                return [], "", True
+                return [], "press Ask to search these chunks"
             try:
                 hits = cut.search(question, k, self.models)
             except ModelError as error:
-                return [], one_line(error), False
-        return hits, str(self.models.descriptions["embeddings"]), False
+                return [], one_line(error)
+        return hits, str(self.models.descriptions["embeddings"])
 
     # Rendering
 
@@ -268,7 +260,7 @@ class _Page:
                 status = 502 if isinstance(error, ModelError) else 400
         searches = {each: self._search(cut, settings, fields) for each, cut in cuts.items()}
         place = None
-        for letter, (hits, _, _) in searches.items():
+        for letter, (hits, _) in searches.items():
             if hits and "ask" in fields:
                 sides[letter] = replace(sides[letter], chunk=hits[0].chunk)
                 first = cuts[letter].positions[hits[0].chunk]
@@ -299,26 +291,23 @@ class _Page:
         sides: Mapping[str, Side],
         cuts: Mapping[str, Cut],
         shown: tuple[int, int],
-        searches: Mapping[str, tuple[Sequence[Hit], str, bool]],
+        searches: Mapping[str, tuple[Sequence[Hit], str]],
         fields: Fields,
     ) -> list[dict[str, Any]]:
         """Return what is to be seen of each side that has chunks."""
         views = []
-        bars = dict(zip(cuts, histograms(list(cuts.values())), strict=True))
         for letter, cut in cuts.items():
             others = [each for name, each in cuts.items() if name != letter]
             twins = twins_of(cut, others[0]) if others else None
             is_same = twins is not None and len(twins) == len(cut.numbers) == len(others[0].numbers)
-            hits, note, is_searching = searches[letter]
+            hits, note = searches[letter]
             answer = settings.answer if settings.question.strip() else None
             view = self._panel(cut, sides[letter], hits, twins, fields) | {
                 "summary": summary(cut),
-                "bars": bars[letter],
                 "figures": figure_rows(cut),
                 "question": settings.question.strip(),
                 "hits": hits,
                 "note": note,
-                "is_searching": is_searching,
                 "answer": answer and answer_sentence(cut, answer, hits, settings.k),
                 "pieces": draw(cut, shown, hits, None if is_same else twins, answer),
             }
@@ -347,7 +336,7 @@ class _Page:
             "tab": side.tab,
             "number": number,
             "count": len(cut.chunks),
-            "code": "" if side.tab == "chunk" else snippets(cut.chunker, self.models)[side.tab],
+            "code": self._code(cut, side.tab),
             "title": title,
             "aloud": aloud,
             "facts": None if number is None else facts(cut, number, twins, other),
@@ -355,6 +344,9 @@ class _Page:
             "pages": [] if number is None else pages_of(cut, number),
             "extent": (-1, -1) if number is None else cut.positions[number],
         }
+
+    def _code(self, cut: Cut, tab: str) -> str:
+        return "" if tab == "chunk" else snippet(tab, cut.chunker, self.models, cut.text)
 
     def _linked_side(self, fields: Fields, letter: str) -> Side:
         """Return the side of a link; with its defaults if the link is wrong, which `views` says."""

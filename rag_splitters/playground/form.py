@@ -14,7 +14,6 @@ from typing import Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunkers.by_name import (
-    as_json,
     build_chunker,
     chunker_class,
     parameter_docs,
@@ -29,7 +28,6 @@ _CHOICES = {
     "length_function": ("characters", "words", "tokens", "tokens:o200k_base"),
     "segmenter": ("rules", "punkt"),
 }
-_MAX_DEPTH = 4  # of chunkers inside chunkers
 
 
 @cache
@@ -44,16 +42,15 @@ def form(kind: type[Chunker]) -> Sequence[Mapping[str, Any]]:
     for name, (default, meaning) in parameter_docs(kind).items():
         if control := _control(name, kind.model_fields[name]):
             controls.append(
-                {"name": name, "meaning": meaning, "default": as_json(default)} | control
+                {"name": name, "meaning": meaning, "default": _plain(default)} | control
             )
     return controls
 
 
-def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: int = 0) -> Chunker:
+def chunker_from_form(name: str, parameters: Mapping[str, Any], models: ModelSet) -> Chunker:
     """Return the strategy with the parameters that a page sent, and the models that it requires.
 
-    Parameters:
-        depth: how many chunkers this one is inside of.
+    A chunker inside another one is the name of a strategy, which has its defaults.
 
     Raises: ValueError with a message of one line, if there is no such strategy or parameter, if a
     page must not set it, if a value is not allowed, or if a required model is missing.
@@ -65,10 +62,6 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
     rag_splitters.errors.InputError: segmenter can be rules or punkt on this page, ...
     """
     kind = chunker_class(name)
-    if not isinstance(parameters, Mapping):
-        raise InputError(f"parameters must be an object, got {type(parameters).__name__}")
-    if depth > _MAX_DEPTH:
-        raise InputError(f"at most {_MAX_DEPTH} chunkers can be nested")
     controls = {control["name"]: control for control in form(kind)}
     values: dict[str, Any] = {}
     for key in required_models(kind):
@@ -78,8 +71,19 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
     for key, value in parameters.items():
         if key in kind.model_fields and key not in controls:
             raise InputError(f"{key} can be set only in Python, not on this page")
-        values[key] = _value(value, controls.get(key, {}), models, depth)
+        control = controls.get(key, {"default": ...})
+        if value != control["default"]:
+            values[key] = _value(value, control, models)
     return build_chunker(name, values)
+
+
+def _plain(default: Any) -> Any:
+    """Return a default as JSON, with chunkers by the names of their strategies."""
+    if isinstance(default, Chunker):
+        return default.strategy
+    if isinstance(default, list | tuple):
+        return list(map(_plain, default))
+    return default if isinstance(default, str | int | float | bool) else None
 
 
 def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
@@ -130,7 +134,7 @@ def _bounds(field: FieldInfo) -> dict[str, Any]:
     return {**({"least": least[0]} if least else {}), **({"most": most[0]} if most else {})}
 
 
-def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int) -> Any:
+def _value(value: Any, control: Mapping[str, Any], models: ModelSet) -> Any:
     """Return a parameter's value, if a page may set it.
 
     Raises: ValueError otherwise.
@@ -142,20 +146,10 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
             f"got {value!r}"
         )
     if kind == "chunkers" and isinstance(value, list):
-        return [_nested(each, models, depth) for each in value]
-    if value is None and control.get("optional"):
-        return None
-    if kind == "chunker" and not (isinstance(value, str) and value in words):
-        return _nested(value, models, depth)
+        return [chunker_from_form(each, {}, models) for each in value]
+    if kind == "chunker" and value is not None and value not in words:
+        return chunker_from_form(value, {}, models)
     return value
-
-
-def _nested(value: Any, models: ModelSet, depth: int) -> Chunker:
-    """Return a chunker inside another one, from {"strategy": name, parameter: value}."""
-    if not isinstance(value, Mapping) or not isinstance(value.get("strategy"), str):
-        raise InputError('a chunker inside another one is written {"strategy": name, ...}')
-    parameters = {key: each for key, each in value.items() if key != "strategy"}
-    return chunker_from_form(value["strategy"], parameters, models, depth=depth + 1)
 
 
 def _or(choices: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
@@ -26,31 +26,24 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class ModelSet:
-    """The models, by the names of the parameters that hold them.
-
-    Parameters:
-        names: the command line's names of the models that were passed by name, and `base_url`.
-    """
+    """The models, by the names of the parameters that hold them."""
 
     embeddings: Any
     llm: Any = None
     ner: Any = None
-    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(
         cls, embeddings: Any = None, llm: Any = None, ner: Any = None, base_url: str | None = None
     ) -> ModelSet:
         """From models or their names; without embeddings, `HashingEmbeddings`."""
-        values = {"embeddings": embeddings, "llm": llm, "base_url": base_url}
-        names = {key: value for key, value in values.items() if isinstance(value, str)}
         if llm is not None:
             llm = load_llm(llm, base_url) if isinstance(llm, str) else chat_model(llm)
         if embeddings is None or embeddings == "hashing":
-            return cls(Embedder(HashingEmbeddings()), llm, ner, names)
+            return cls(Embedder(HashingEmbeddings()), llm, ner)
         if isinstance(embeddings, str):
             embeddings = load_embeddings(embeddings, base_url)
-        return cls(Embedder(CachedEmbeddings(embeddings)), llm, ner, names)
+        return cls(Embedder(CachedEmbeddings(embeddings)), llm, ner)
 
     @property
     def is_free(self) -> bool:

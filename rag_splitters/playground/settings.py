@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from rag_splitters.playground.fields import MAX_STAGES, read_strategy, sizes_of, write_fields
+from rag_splitters.playground.fields import read_strategy, sizes_of, write_fields
 from rag_splitters.playground.texts import Text, Texts
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS
 
@@ -17,7 +17,6 @@ TABS = {
     "langchain": "LangChain",
     "llama_index": "LlamaIndex",
     "python": "Python",
-    "shell": "Shell",
 }
 _MAX_K = 50
 _MAX_URL = 8_000  # characters; servers and browsers refuse much longer ones
@@ -46,8 +45,7 @@ class Side:
     @classmethod
     def read(cls, fields: Mapping[str, str], letter: str) -> Side:
         """Read the fields of a side. Raises RagSplittersError if a strategy is unknown."""
-        values = read_strategy(fields, letter)
-        strategy = values.pop("strategy")
+        strategy, values = read_strategy(fields, letter)
         tab = fields.get(f"{letter}-tab", "chunk")
         return cls(
             letter,
@@ -100,33 +98,10 @@ def link(settings: Settings, sides: Sequence[Side]) -> str | None:
 
 
 def changed_fields(fields: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the fields after a button was pressed: of a stage, of a side, or its reset."""
-    fields = dict(fields)
-    if letter := fields.get("reset") or fields.get("close"):
-        fields = {k: v for k, v in fields.items() if not k.startswith(f"{letter}.")}
-    if letter := fields.get("close"):
-        fields.pop(letter, None)
-    if name := fields.get("add-stage"):
-        count = _whole_number(fields.get(name)) or 0
-        fields |= {name: str(count + 1), f"{name}.{count}": "recursive"}
-    if stage := fields.get("remove-stage"):
-        name, _, number = stage.rpartition(".")
-        count = min(_whole_number(fields.get(name)) or 0, MAX_STAGES)
-        numbers = [at for at in range(count) if at != _whole_number(number)]
-        stages = [f"{name}.{at}" for at in range(count)]
-        remaining = {k: v for k, v in fields.items() if _stage_of(k, stages) is None}
-        for at, old in enumerate(numbers):
-            for key, value in fields.items():
-                if _stage_of(key, stages) == f"{name}.{old}":
-                    remaining[f"{name}.{at}{key.removeprefix(f'{name}.{old}')}"] = value
-        fields = {**remaining, name: str(len(numbers))}
-    return fields
-
-
-def _stage_of(key: str, stages: Sequence[str]) -> str | None:
-    """Return the stage that a field belongs to."""
-    own = (each for each in stages if key == each or key.startswith((f"{each}.", f"{each}-")))
-    return next(own, None)
+    """Return the fields after a button was pressed that resets or closes a side."""
+    letter = fields.get("reset") or fields.get("close")
+    own = {key for key in fields if key.startswith(f"{letter}.")} | {fields.get("close")}
+    return {key: text for key, text in fields.items() if key not in own}
 
 
 def second_side(first: Side) -> Side:

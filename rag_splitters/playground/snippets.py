@@ -1,76 +1,88 @@
-"""Code to copy: the page's settings for each front end, for plain Python and for the shell."""
+"""Code to copy: the page's settings for each front end and for plain Python."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping
 from importlib import import_module
 from textwrap import indent
 from typing import Any
 
-from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, as_json, changed_parameters
+from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.playground.texts import Text
 
 _WIDTH = 88
-_OPTIONS = ("chunk_size", "chunk_overlap", "length_function")
-_CLIENTS = {
-    ("openai", "embeddings"): ("OpenAIEmbeddings", "model"),
-    ("openai", "llm"): ("ChatOpenAI", "model"),
-    ("azure", "embeddings"): ("AzureOpenAIEmbeddings", "azure_deployment"),
-    ("azure", "llm"): ("AzureChatOpenAI", "azure_deployment"),
+
+_FRONT_ENDS = {
+    "langchain": ("splitter", "rag_splitters.langchain", "TextSplitter"),
+    "llama_index": ("parser", "rag_splitters.llama_index", "NodeParser"),
+    "python": ("chunker", "rag_splitters", "Chunker"),
+}
+"""The variable that holds a strategy, its package, and the end of its name."""
+
+_TEXTS = {
+    "langchain": "chunks = splitter.create_documents([text])",
+    "llama_index": "nodes = parser.get_nodes_from_documents([Document(text=text)])",
+    "python": "chunks = chunker.chunk(text)",
+}
+_FILES = {
+    "langchain": "chunks = splitter.split_documents(FileLoader(NAME).load())",
+    "llama_index": "nodes = parser.get_nodes_from_documents(FileReader().load_data(NAME))",
+    "python": """\
+chunks = []
+for source in read_sources(NAME):
+    chunks += chunker.chunk(source.text, metadata=source.metadata)""",
+}
+_IMPORTS = {
+    "Document": "llama_index.core",
+    "FileLoader": "rag_splitters.langchain",
+    "FileReader": "rag_splitters.llama_index",
+    "read_sources": "rag_splitters.reading.files",
 }
 
 
-def snippets(chunker: Chunker, models: ModelSet) -> dict[str, str]:
-    """Code that builds this strategy and cuts `text`, with the parameters that were changed.
+def snippet(front_end: str, chunker: Chunker, models: ModelSet, text: Text) -> str:
+    """Code that builds this strategy and cuts the text, with the parameters that were changed.
 
-    Returns: `langchain`, `llama_index`, `python` and `shell`.
+    A file is read by its name, because the strategies use what its reader finds.
+
+    Parameters:
+        front_end: "langchain", "llama_index" or "python".
 
     >>> from rag_splitters import PageChunker
-    >>> print(snippets(PageChunker(chunk_size=300), ModelSet.load())["langchain"])
+    >>> text = Text.of("notes", "Tea is hot.")
+    >>> print(snippet("langchain", PageChunker(chunk_size=300), ModelSet.load(), text))
     from rag_splitters.langchain import PageTextSplitter
     <BLANKLINE>
     splitter = PageTextSplitter(chunk_size=300)
     chunks = splitter.create_documents([text])
     """
-    stem = type(chunker).__name__.removesuffix("Chunker")
-    return {
-        "langchain": _Python(models).program(
-            "splitter",
-            chunker,
-            ("rag_splitters.langchain", f"{stem}TextSplitter"),
-            "chunks = splitter.create_documents([text])",
-        ),
-        "llama_index": _Python(models, {"llama_index.core": {"Document"}}).program(
-            "parser",
-            chunker,
-            ("rag_splitters.llama_index", f"{stem}NodeParser"),
-            "nodes = parser.get_nodes_from_documents([Document(text=text)])",
-        ),
-        "python": _Python(models).program(
-            "chunker", chunker, ("rag_splitters", f"{stem}Chunker"), "chunks = chunker.chunk(text)"
-        ),
-        "shell": _shell(chunker, models),
-    }
+    variable, package, suffix = _FRONT_ENDS[front_end]
+    is_file = len(text.metadata) > 1
+    use = (_FILES if is_file else _TEXTS)[front_end]
+    python = _Python(models, {_IMPORTS[name]: {name} for name in _IMPORTS if f"{name}(" in use})
+    name = type(chunker).__name__.removesuffix("Chunker") + suffix
+    call = python.call(chunker, package, name, room=_WIDTH - len(variable) - 3)
+    imports = [
+        f"from {module} import {', '.join(sorted(names))}"
+        for module, names in sorted(python.imports.items())
+    ]
+    lines = [
+        *imports,
+        "",
+        *python.notes,
+        f"{variable} = {call}",
+        use.replace("NAME", repr(text.name)),
+    ]
+    return "\n".join(lines)
 
 
 class _Python:
     """Python code, which collects its imports while it is written."""
 
-    def __init__(self, models: ModelSet, imports: Mapping[str, set[str]] | None = None) -> None:
-        self.models, self.imports = models, dict(imports or {})
+    def __init__(self, models: ModelSet, imports: dict[str, set[str]]) -> None:
+        self.models, self.imports = models, imports
         self.notes: list[str] = []
-
-    def program(self, variable: str, chunker: Chunker, name: tuple[str, str], use: str) -> str:
-        """Return the imports, the chunker in a variable, and a line that uses it."""
-        call = self.call(chunker, *name, room=_WIDTH - len(variable) - 3)
-        imports = [
-            f"from {module} import {', '.join(sorted(names))}"
-            for module, names in sorted(self.imports.items())
-        ]
-        return "\n".join([*imports, "", *self.notes, f"{variable} = {call}", use])
 
     def call(self, chunker: Chunker, module: str, name: str, room: int) -> str:
         """Return the call that builds a chunker, on several lines if one line is too short."""
@@ -93,59 +105,10 @@ class _Python:
         return repr(value)
 
     def model(self, key: str) -> str:
-        """Return the expression that builds a model, or a plain name if that is not known."""
-        name = self.models.names.get(key, "")
-        kind, _, rest = name.partition(":")
+        """Return the expression that builds the model without one, or a plain name for another."""
         if key == "embeddings" and self.models.is_free:
             self.imports.setdefault("rag_splitters.models", set()).add("HashingEmbeddings")
             return "HashingEmbeddings()"
-        if kind == "function":
-            module, _, function = rest.partition(":")
-            self.imports.setdefault(module, set()).add(function)
-            return function
-        if (kind, key) in _CLIENTS:
-            client, parameter = _CLIENTS[kind, key]
-            self.imports.setdefault("langchain_openai", set()).add(client)
-            url = self.models.names.get("base_url") if kind == "openai" else None
-            return f"{client}({parameter}={rest!r}{f', base_url={url!r}' if url else ''})"
         note = f"# {key}: the playground's model, {self.models.descriptions[key]}"
         self.notes += [] if note in self.notes else [note]
         return key
-
-
-def _shell(chunker: Chunker, models: ModelSet) -> str:
-    """Return the command; with one line per option if one line is too short."""
-    parameters = changed_parameters(chunker)
-    parts = [
-        f"--{key.replace('_', '-')} {_quote(parameters[key])}"
-        for key in _OPTIONS
-        if key in parameters
-    ]
-    parts += [
-        f"-p {_quote(f'{key}={_parameter_text(value)}')}"
-        for key, value in parameters.items()
-        if key not in (*_OPTIONS, *MODEL_PARAMETERS)
-    ]
-    parts += ["-p ner=PIPELINE"] if "ner" in parameters else []
-    model_keys = [key for key in ("embeddings", "llm") if parameters.get(key) is not None]
-    for key in model_keys:
-        name = models.names.get(key) or ("hashing" if key == "embeddings" else "openai:NAME")
-        parts.append(f"--{key} {_quote(name)}")
-    if model_keys and "base_url" in models.names:
-        parts.append(f"--base-url {_quote(models.names['base_url'])}")
-    command = [f"rag-splitters split FILE -s {chunker.strategy}", *parts]
-    line = " ".join(command)
-    return line if len(line) <= _WIDTH else " \\\n  ".join(command)
-
-
-def _parameter_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(as_json(value))
-
-
-def _quote(value: Any) -> str:
-    """Return a word for the shell; with Bash's escapes if it holds control characters."""
-    word = str(value)
-    if word.isprintable():
-        return shlex.quote(word)
-    escaped = word.encode("unicode_escape").decode("ascii").replace("'", "\\'")
-    return f"$'{escaped}'"

@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,7 +24,6 @@ MAX_CHARACTERS = 40_000
 MAX_PIECES = 1_500
 """How many pieces are drawn at once."""
 
-_MAX_BARS = 24
 _MAX_SHOWN = 4_000  # characters of a chunk's source next to its details
 _VISIBLE = re.compile(r"\S")
 
@@ -206,29 +204,6 @@ def figure_rows(cut: Cut) -> list[tuple[str, str, str]]:
         ("dropped", f"{dropped / length:.1%}", drops),
         *((title, f"{cut.faults[name]:,}", meaning) for name, (title, meaning) in FAULTS.items()),
     ]
-
-
-def histograms(cuts: Sequence[Cut]) -> list[list[tuple[int, str]]]:
-    """Return the bars of each cut's sizes: height in percent of the highest, and title.
-
-    All have the same edges, so that they can be compared.
-    """
-    largest = max([1, *(max(cut.sizes, default=0) for cut in cuts)])
-    step = -(-(largest + 1) // min(_MAX_BARS, largest))
-    result = []
-    for cut in cuts:
-        counts = Counter(size // step for size in cut.sizes)
-        highest = max(counts.values(), default=1)
-        result.append(
-            [
-                (
-                    max(3, 100 * counts[bar] // highest) if counts[bar] else 0,
-                    f"{bar * step:,} to {(bar + 1) * step:,}: {number_of(counts[bar], 'chunk')}",
-                )
-                for bar in range(-(-(largest + 1) // step))
-            ]
-        )
-    return result
 
 
 def twins_of(one: Cut, other: Cut) -> dict[int, int]:

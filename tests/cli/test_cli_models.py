@@ -156,12 +156,6 @@ def test_mistake_with_a_model_gives_one_line(more: str, told: str) -> None:
     assert told in refused("split", "a.txt", *shlex.split(more))
 
 
-def test_module_that_fails_gives_one_line(folder: Path) -> None:
-    (folder / "broken_models.py").write_text("1 / 0\n")
-    args = ["split", "a.txt", "-s", "semantic", "--embeddings", "function:broken_models:embed"]
-    assert "function:broken_models:embed cannot be used: division by zero" in refused(*args)
-
-
 BAD_KEY = Fault(401, b'{"error": {"message": "bad key %s"}}' % SECRET.encode())
 
 
@@ -182,12 +176,6 @@ def test_model_that_fails_gives_one_line_without_the_key(
     assert "bad key ***" in message
     assert key not in message
     assert "OpenAI" in message
-
-
-def test_server_that_is_not_there_gives_one_line(server: OpenAIServer, key: str) -> None:
-    url = "http://127.0.0.1:9/v1"
-    args = ("split", "a.txt", "-s", "semantic", "--embeddings", "openai:x", "--base-url", url)
-    assert "Connection error" in refused(*args)
 
 
 # An index
@@ -217,11 +205,3 @@ def test_index_keeps_to_its_model(server: OpenAIServer, key: str) -> None:
         message = refused(*args)
         assert "small" in message
         assert "HashingEmbeddings" in message
-
-
-def test_index_keeps_sizes() -> None:
-    indexed("--child-size", "100", "--parent-size", "300")
-    parents = rows("query", "idx", "council", "-k", "9", "--retrieve=parents")
-    children = rows("query", "idx", "council", "-k", "9", "--retrieve=children")
-    assert 100 < max(len(row["text"]) for row in parents) <= 300
-    assert max(len(row["text"]) for row in children) <= 100

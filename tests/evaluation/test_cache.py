@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_splitters import EmbeddingChunker, SemanticChunker
+from rag_splitters import SemanticChunker
 from rag_splitters.evaluation import CachedEmbeddings
 from rag_splitters.models import Embedder
 from tests.support.caches import CACHES
@@ -112,22 +112,6 @@ def test_a_model_that_cannot_be_known_again_is_refused_with_a_folder(tmp_path: P
 def test_what_is_no_cache_is_refused() -> None:
     with pytest.raises(TypeError, match=r"cache must be a LangChain BaseStore.*got a int"):
         CachedEmbeddings(Counting(), 3)
-
-
-def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
-    text = " ".join(f"Sentence number {number} is here." for number in range(30))
-    counts = []
-    for is_cached in (False, True):
-        model = CountingEmbeddings()
-        embeddings = CachedEmbeddings(model) if is_cached else model
-        spans = [
-            kind(embeddings=embeddings, chunk_size=200).spans(text)
-            for kind in (EmbeddingChunker, SemanticChunker, EmbeddingChunker)
-        ]
-        counts.append((len(model.texts), len(set(model.texts)), spans))
-    plain, cached = counts
-    assert plain[0] > plain[1] == cached[0] == cached[1]
-    assert plain[2] == cached[2]
 
 
 def test_cached_embeddings_are_known_by_the_models_name() -> None:

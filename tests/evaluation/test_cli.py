@@ -128,16 +128,6 @@ def test_parameters_of_a_strategy_are_json_with_commas(folder: Path) -> None:
     assert second["metrics"]["recall"]["mean"] > 0
 
 
-def test_parent_child_is_asked_for_each_budget() -> None:
-    budgets = ("--budget", "60", "--budget", "120")
-    result = run("docs", "-q", "q.jsonl", "-s", SMALL, "-s", "parent-child", *budgets, "--json")
-    assert result.exit_code == 0, result.stderr
-    small, parent_child = json.loads(result.stdout)["strategies"]
-    assert [budget for budget, _ in parent_child["curve"]] == [60, 120]
-    assert len(small["curve"]) > 30
-    assert parent_child["metrics"]["retrieved"]["mean"] <= 120
-
-
 def test_parent_child_searches_as_in_python_without_a_model() -> None:
     benchmark = read_benchmark(FOLDER)
     documents = [Document(text, id=name) for name, text in benchmark.documents.items()]

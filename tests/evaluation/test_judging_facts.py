@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 from llama_index.llms.openai import OpenAI
 
@@ -27,8 +26,6 @@ from rag_splitters.evaluation.judge import (
     generate_facts,
     read_facts,
 )
-from rag_splitters.models import HashingEmbeddings
-from rag_splitters.reading.samples import sample_texts
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, part, verdict
 from tests.support.openai_server import Fault, OpenAIServer
@@ -170,64 +167,6 @@ async def test_harness_reproduces_known_counts_over_http(client: Any, tmp_path: 
         assert (tmp_path / "second").read_bytes() == (tmp_path / "third").read_bytes()
 
 
-def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
-    with Harness() as server:
-        report = evaluate_facts(FACTS, finds, langchain_client(server.url))
-        tries = Counter({"right": 1, "wrong": 1, "recovers": 2, "corrected": 2, "malformed": 3})
-        tries += Counter({"silent": 3, "limited": 2, "late": 2, "cut": 2})
-        assert len(server.requests) == sum(tries[kind] * KINDS[kind] for kind in tries)
-        assert server.busiest <= 4
-    assert plain(report.failures) == {
-        "nothing was retrieved": 3,
-        "the answer could not be used": 3,
-        "the model raised RateLimitError": 2,
-        "the model raised ConnectionError": 1,
-        "the model raised TimeoutError": 1,
-        "the retriever raised OSError": 1,
-    }
-
-
-def writes_or_tells(prompt: str) -> str:
-    """The first sentence of a passage, and the same negated; is a statement in the passages?"""
-    if "<statement>" in prompt:
-        return verdict(part(prompt, "statement") in part(prompt, "passages"))
-    first = part(prompt, "passage").strip().splitlines()[-1].partition(". ")[0]
-    return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
-
-
-@pytest.mark.slow
-def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
-    """From the documents to the figures, through a real retriever; and again for nothing."""
-    documents = sample_texts()
-    chunks = [
-        chunk.text
-        for text in documents.values()
-        for chunk in RecursiveChunker(chunk_size=60).chunk(text)
-    ]
-    store = InMemoryVectorStore.from_texts(chunks, HashingEmbeddings())
-    retriever = store.as_retriever(search_kwargs={"k": 1})
-    passages = RecursiveChunker(chunk_size=400, chunk_overlap=0)
-
-    with OpenAIServer(writes_or_tells) as server:
-        llm = langchain_client(server.url)
-        runs = []
-        for _ in range(2):
-            judge = Judge(llm, cache=tmp_path)
-            facts = generate_facts(documents, judge, chunker=passages)
-            runs.append((facts, evaluate_facts(facts, retriever, judge)))
-        facts, report = runs[0]
-        assert runs[1] == runs[0]
-        assert len(server.requests) == facts.passages + len(facts)  # of the first run alone
-
-    true = [fact for fact in facts if fact.is_true]
-    held = [fact.statement in retriever.invoke(fact.statement)[0].page_content for fact in true]
-    assert 0 < sum(held) < len(true) == len(facts) / 2
-    assert counts(report) == (len(true) + sum(held), len(true) - sum(held), 0)
-    accuracy = report.groups["true facts"]
-    assert accuracy is not None
-    assert accuracy.mean == sum(held) / len(true)
-
-
 # Reports
 
 
@@ -278,15 +217,6 @@ def test_no_facts_are_no_figure() -> None:
         assert report.score is None
     assert none == []
     assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 of 0")
-
-
-def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
-    llm = Function(lambda prompt: verdict(True))
-    statement = "Is {passages} \ud800 {statement}?"
-    report = evaluate_facts([Fact(statement, True)], lambda _: ["A."], llm)
-    assert counts(report) == (1, 0, 0)
-    assert "<passage>\nA.\n</passage>" in llm.prompts[0]
-    assert "Is {passages} \ufffd {statement}?" in llm.prompts[0]
 
 
 # Facts from passages

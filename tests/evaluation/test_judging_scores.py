@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,16 +79,6 @@ def test_average_precision_is_the_definition(verdicts: list[int]) -> None:
         wanted += Fraction(sum(verdicts[:k]), k) * verdicts[k - 1]
     wanted = wanted / sum(verdicts) if sum(verdicts) else wanted
     assert average_precision(verdicts) == pytest.approx(float(wanted))
-
-
-def test_order_of_what_was_retrieved_counts() -> None:
-    def ranked(texts: Sequence[str]) -> float | None:
-        report = context_precision(["q"], lambda _: texts, useful, references=["good"])
-        return report.records[0].score
-
-    assert ranked(["good", "bad"]) == ranked(["good", "bad", "bad"]) == 1.0
-    assert ranked(["bad", "good"]) == 0.5
-    assert ranked(["bad", "bad", "good"]) == 1 / 3
 
 
 def test_questions_may_come_with_their_positions() -> None:

@@ -25,10 +25,9 @@ from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 
 import rag_splitters.langchain
 import rag_splitters.llama_index
-from rag_splitters import Chunker, SemanticChunker, SentenceChunker, Span, TitledChunker
+from rag_splitters import Chunker, SemanticChunker, Span, TitledChunker
 from rag_splitters.distributed import TableSplitter
 from rag_splitters.distributed.columns import load
-from rag_splitters.evaluation import Question, compare
 from rag_splitters.langchain import SemanticTextSplitter
 from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, Llm, chat_model, describe_model
@@ -144,19 +143,6 @@ class FromEnvironment(OwnServer):
         return FromEnvironment, ()
 
 
-@pytest.mark.slow
-def test_copies_talk_to_the_same_server(server: OpenAIServer) -> None:
-    own = OwnServer(server.url, {"User-Agent": "mine"})
-    models = {
-        "object": Embedder(own),
-        "method": Embedder(own.embed),
-        "function": Embedder(hash_texts),
-    }
-    shown = load_elsewhere({name: pickle.dumps(model) for name, model in models.items()})
-    assert all(f"{name} (1, 64)\n" in shown for name in models), shown
-    assert sent_header(server, "User-Agent") == ["mine", "mine"]
-
-
 def hash_texts(texts: list[str]) -> list[list[float]]:
     return make_hashing().embed_documents(texts)
 
@@ -195,7 +181,6 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
         "key": (chat(server), r"functools\.partial\(ChatOpenAI, \.\.\.\)"),
         "Azure": (AzureChatOpenAI(**azure(server)), "partial"),
         "embeddings": (embedding(server), "partial"),
-        "Azure's embeddings": (AzureOpenAIEmbeddings(**azure(server)), "partial"),
         "proxy": (chat(server, openai_proxy=with_login("http://proxy:1/")), "partial"),
         "client": (chat(server, client=own_client.chat.completions), "partial"),
         "headers": (chat(server, default_headers=headers), "partial"),
@@ -212,7 +197,6 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
             secret,
         ),
         "object with a key": (Holder(), secret),
-        "its method": (Holder().embed, secret),
         "partial with a key": (partial(max, key=1, api_key=KEY), secret),
         "lost headers": (Forgetful(server.url, {"X-Team": "mine"}), "its copy has another headers"),
     }
@@ -285,48 +269,51 @@ def address(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.slow
-def test_factory_makes_the_model_here_and_where_it_is_unpickled(
-    address: str, server: OpenAIServer
+def test_models_talk_to_the_same_server_where_they_are_unpickled(
+    address: str, server: OpenAIServer, default_server: OpenAIServer
 ) -> None:
-    factories = (make_llm, make_embeddings, partial(make_embeddings, header="other"))
-    pickles: dict[str, bytes] = {}
-    for factory in factories:
-        model = chat_model(factory) if factory is make_llm else Embedder(factory)
-        assert model.description == "m"
-        assert repr(model) == f"{type(model).__name__}(m)"
-        pickles[str(factory)] = pickle.dumps(model)
-    assert HEADER.encode() not in b"".join(pickles.values())
-    shown = load_elsewhere(pickles)
-    assert shown.count("(1, 64)") == 2, shown
-    assert sent_header(server, "X-Secret") == [HEADER, HEADER, "other"]
-    assert chat_model(chat_model(make_llm), max_concurrency=2).factory is make_llm
-
-
-@pytest.mark.slow
-def test_class_and_its_arguments_are_a_factory(
-    server: OpenAIServer, default_server: OpenAIServer
-) -> None:
-    options: dict[str, Any] = {"model": "m", "base_url": server.url}
+    own = OwnServer(address, {"User-Agent": "mine"})
+    options: dict[str, Any] = {"model": "m", "base_url": address}
     azure = {"azure_endpoint": server.root, "azure_deployment": "m", "api_version": "2024-06-01"}
     unchecked = {"check_embedding_ctx_length": False}
     models = {
+        "object": Embedder(own),
+        "method": Embedder(own.embed),
+        "function": Embedder(hash_texts),
+        "chat factory": chat_model(make_llm),
+        "factory": Embedder(make_embeddings),
+        "factory with an argument": Embedder(partial(make_embeddings, header="other")),
         "ChatOpenAI": chat_model(partial(ChatOpenAI, **options)),
         "OpenAIEmbeddings": Embedder(partial(OpenAIEmbeddings, **options, **unchecked)),
         "AzureChatOpenAI": chat_model(partial(AzureChatOpenAI, **azure)),
         "AzureOpenAIEmbeddings": Embedder(partial(AzureOpenAIEmbeddings, **azure, **unchecked)),
-        "LlamaIndexOpenAI": chat_model(partial(LlamaIndexOpenAI, "gpt-4o", api_base=server.url)),
-        "OpenAIEmbedding": Embedder(partial(OpenAIEmbedding, api_base=server.url)),
+        "LlamaIndexOpenAI": chat_model(partial(LlamaIndexOpenAI, "gpt-4o", api_base=address)),
+        "OpenAIEmbedding": Embedder(partial(OpenAIEmbedding, api_base=address)),
     }
     pickles = {name: pickle.dumps(model) for name, model in models.items()}
-    assert KEYS["OPENAI_API_KEY"].encode() not in b"".join(pickles.values())
+    for secret in (HEADER, *KEYS.values()):
+        assert secret.encode() not in b"".join(pickles.values())
     shown = load_elsewhere(pickles, OPENAI_BASE_URL=default_server.url)
     for name in models:
         assert f"{name} (1, 64)\n" in shown or f"{name} ['A']\n" in shown, shown
-    assert len(server.requests) == len(models)
+    assert len(server.requests) == len(models) - 1, "the function needs none"
     assert default_server.requests == []
+    assert sent_header(server, "User-Agent").count("mine") == 2
+    assert [each for each in sent_header(server, "X-Secret") if each] == [HEADER, HEADER, "other"]
+
+
+def test_model_of_a_factory_has_the_name_of_its_model() -> None:
+    model = Embedder(make_hashing)
+    assert model.description == "HashingEmbeddings(dimensions=64) version 1"
+    assert repr(model) == f"Embedder({model.description})"
+    assert chat_model(chat_model(make_chat), max_concurrency=2).factory is make_chat
     with pytest.raises(TypeError, match="holds a secret: let it read keys") as caught:
         pickle.dumps(chat_model(partial(ChatOpenAI, model="m", api_key=KEY)))
     assert KEY not in str(caught.value)
+
+
+def make_chat() -> FakeListChatModel:
+    return FakeListChatModel(responses=["a"])
 
 
 @pytest.mark.parametrize("package", ["ray.cloudpickle", "pyspark.cloudpickle"])
@@ -371,13 +358,6 @@ def test_index_of_a_factory_is_an_index_of_its_model(tmp_path: Path) -> None:
                 open_retriever(path=tmp_path / str(number), **{parameter: model})
             ) as found:
                 assert found.verify() is not None
-
-
-def test_comparison_names_the_model_of_a_factory() -> None:
-    questions = [Question("Where is the lamp?", "tale", ((12, 23),))]
-    documents = {"tale": "The lamp is in the hall."}
-    report = compare([SentenceChunker()], documents, questions, make_hashing, k=1)
-    assert report.settings.model == "HashingEmbeddings(dimensions=64) version 1"
 
 
 def test_factory_must_return_a_model() -> None:

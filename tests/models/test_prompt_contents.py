@@ -14,11 +14,18 @@ from rag_splitters import AgenticChunker, ContextualChunker, PropositionChunker,
 from rag_splitters.evaluation.judge import (
     Fact,
     Judge,
-    context_precision,
-    context_relevance,
     evaluate_facts,
     generate_facts,
     generate_questions,
+)
+from tests.models.test_injections import (
+    agentic,
+    facts,
+    precision,
+    proposition,
+    questions,
+    relevance,
+    telling,
 )
 from tests.support.chat_doubles import Function
 from tests.support.openai_server import OpenAIServer
@@ -100,43 +107,27 @@ def test_agentic_prompt_says_the_size(options: dict[str, Any], words: str) -> No
     assert re.search(words, llm.prompts[0]), llm.prompts[0]
 
 
-def as_text(run: Callable[[Any], object]) -> list[str]:
-    llm = Function(lambda prompt: "none")
-    run(llm)
-    return llm.prompts
-
-
-def judge(llm: Any) -> Judge:
-    return Judge(llm, max_retries=0)
-
-
-RUNS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "agentic": (lambda llm: CHUNKERS["agentic"](llm).chunk("Tea. Rain."), "separated by"),
-    "proposition": (lambda llm: CHUNKERS["proposition"](llm).chunk("Tea. Rain."), "one line for"),
-    "facts": (lambda llm: generate_facts({"a": "Tea."}, judge(llm)), "one JSON object"),
-    "questions": (lambda llm: generate_questions({"a": "Tea."}, judge(llm)), "one JSON object"),
-    "precision": (
-        lambda llm: context_precision(["a?"], lambda _: ["b"], judge(llm), references=["c"]),
-        "one JSON object",
-    ),
-    "relevance": (
-        lambda llm: context_relevance(["a?"], lambda _: ["b"], judge(llm)),
-        "one JSON object",
-    ),
-    "telling": (
-        lambda llm: evaluate_facts([Fact("a", True)], lambda _: ["b"], judge(llm)),
-        "one JSON object",
-    ),
+RUNS = {
+    "agentic": (agentic, "separated by"),
+    "proposition": (proposition, "one line for"),
+    "facts": (facts, "one JSON object"),
+    "questions": (questions, "one JSON object"),
+    "precision": (precision, "one JSON object"),
+    "relevance": (relevance, "one JSON object"),
+    "telling": (telling, "one JSON object"),
 }
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_form_of_the_answer_is_the_one_that_is_asked_for(name: str) -> None:
     run, form = RUNS[name]
-    for prompt in as_text(run):
+    llm = Function(lambda prompt: "none")
+    run(llm, "Tea. Rain.")
+    assert llm.prompts
+    for prompt in llm.prompts:
         assert form in prompt
         assert "{form}" not in prompt
-    for body in prompts_of(run):
+    for body in prompts_of(lambda llm: run(llm, "Tea. Rain.")):
         assert body["response_format"]["type"] == "json_schema"
         prompt = body["messages"][-1]["content"]
         assert "{form}" not in prompt
@@ -149,7 +140,7 @@ def test_form_of_the_answer_is_the_one_that_is_asked_for(name: str) -> None:
 @pytest.mark.parametrize("name", ["precision", "relevance", "telling"])
 def test_judge_gives_its_reason_before_its_verdict(name: str) -> None:
     run, _ = RUNS[name]
-    for body in prompts_of(run):
+    for body in prompts_of(lambda llm: run(llm, "Tea. Rain.")):
         schema = body["response_format"]["json_schema"]["schema"]
         assert list(schema["properties"]) == ["reason", "verdict"]
         assert schema["required"] == ["reason", "verdict"]

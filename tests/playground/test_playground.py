@@ -30,11 +30,13 @@ from rag_splitters.chunkers.by_name import build_chunker, required_models
 from rag_splitters.cli import app as command_line
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.playground import create_app
+from rag_splitters.playground.cutting import Cut
 from rag_splitters.playground.fields import read_strategy, write_fields
 from rag_splitters.playground.form import chunker_from_form, form
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.security import MAX_BYTES
-from rag_splitters.playground.snippets import snippets
+from rag_splitters.playground.snippets import snippet
+from rag_splitters.playground.texts import Text
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
 from tests.support.chat_doubles import Function
@@ -150,19 +152,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "keyword": {"keywords": ["tram", "it's"], "patterns": [r"^## \w+"], "chunk_size": 400},
     "page": {"chunk_size": 400, "page_break": "\n## "},
     "hierarchical": {"chunk_sizes": [900, 300], "emit": "all"},
-    "table": {"text": {"strategy": "sentence", "chunk_size": 90}, "render": "markdown"},
-    "modality": {"image": "drop", "text": {"strategy": "paragraph", "chunk_size": 300}},
-    "hybrid": {
-        "stages": [
-            {"strategy": "page", "chunk_size": 900},
-            {"strategy": "titled", "chunker": {"strategy": "recursive", "chunk_size": 80}},
-        ]
-    },
-    "titled": {"title": "A 'title'", "chunker": {"strategy": "sentence", "chunk_size": 200}},
+    "table": {"text": "sentence", "render": "markdown"},
+    "modality": {"image": "drop", "text": "paragraph", "chunk_size": 300},
+    "hybrid": {"stages": ["page", "titled"], "chunk_size": 200},
+    "titled": {"title": "A 'title'", "chunker": "sentence", "chunk_size": 200},
     "semantic": {"chunk_size": 400, "breakpoint_threshold_type": "gradient"},
     "topic": {"chunk_size": 400, "n_topics": 3},
-    "agentic": {"chunk_size": 500, "on_error": {"strategy": "sentence", "chunk_size": 100}},
-    "contextual": {"chunker": {"strategy": "recursive", "chunk_size": 300}},
+    "agentic": {"chunk_size": 500, "on_error": "sentence"},
+    "contextual": {"chunk_size": 300},
 }
 
 
@@ -203,38 +200,6 @@ def test_chunks_are_those_of_the_strategy(client: TestClient, name: str) -> None
     leaves = sorted({each.start for each in expected if each.id not in parents})
     assert parts.starts() == leaves
     assert parts["source-a"].text == printable(TEXT)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("sliding_window", {"chunk_size": 60, "chunk_overlap": 0.4}),
-        ("separator", {"separators": ["tram"]}),
-        ("hierarchical", {"chunk_size": 300, "emit": "all"}),
-        ("sentence", {"chunk_size": 200}),
-    ],
-)
-def test_figures_count_characters_in_two_chunks_and_in_none(
-    client: TestClient, name: str, parameters: dict[str, Any]
-) -> None:
-    parts = show(client, name, parameters)
-    chunks = built(name, parameters).chunk(TEXT, metadata={"source": "text.md"})
-    times = np.zeros(len(TEXT), dtype=int)
-    for chunk in chunks:
-        times[chunk.start : chunk.end] += 1
-    repeated = sum(count - 1 for count in times if count)
-    dropped = sum(not n and not c.isspace() for n, c in zip(times, TEXT, strict=True))
-    shared = [each for each in parts.pieces() if "shared" in each["class"]]
-    assert sum(len(each.text) for each in shared) == sum(times > 1) or name == "hierarchical"
-    figures = parts.figures()
-    assert figures["repeated"] == f"{100 * repeated / len(TEXT):.1f}%"
-    assert figures["dropped"] == f"{100 * dropped / len(TEXT):.1f}%"
-    sizes = [len(chunk.text) for chunk in chunks]
-    spread = f"{min(sizes):,}, {sorted(sizes)[len(sizes) // 2]:,}, {max(sizes):,}"
-    assert figures["characters: min, median, max"] == spread
-    assert f"{len(chunks)} chunk" in parts["summary-a"].text
-    bars = [each.text for each in parts["summary-a"].find_all("title")]
-    assert sum(int(bar.split(": ")[1].split()[0]) for bar in bars) == len(chunks)
 
 
 def test_the_name_of_a_text_tells_what_it_is(client: TestClient) -> None:
@@ -299,9 +264,9 @@ def test_form_offers_every_parameter_but_models_and_caches(client: TestClient, n
     )
     page = BeautifulSoup(client.get("/", params={"a": name}).text, "html.parser")
     controls = page.select("[name^='a.']")
-    assert {each["name"].split(".")[1].removesuffix("-before") for each in controls} == set(offered)
+    assert {each["name"].removeprefix("a.") for each in controls} == set(offered)
     sent = {"a": name} | {each["name"]: value_of(each) for each in controls if is_sent(each)}
-    assert read_strategy(sent, "a") == {"strategy": name}, "what the form sends is the defaults"
+    assert read_strategy(sent, "a") == (name, {}), "what the form sends is the defaults"
 
 
 @pytest.mark.parametrize(("name", "values"), SETTINGS.items())
@@ -309,7 +274,7 @@ def test_settings_survive_the_url(client: TestClient, name: str, values: dict[st
     parts = show(client, name, values)
     fields = dict(parse_qsl(parts.url.removeprefix("?"), keep_blank_values=True))
     assert fields.pop("text") == "text.md"
-    assert read_strategy(fields, "a") == {"strategy": name, **values}
+    assert read_strategy(fields, "a") == (name, values)
     page = BeautifulSoup(client.get(f"/{parts.url}").text, "html.parser")
     assert page.find(id="a").find("option", selected=True).text == name
 
@@ -318,27 +283,10 @@ def test_sizes_stay_when_the_strategy_changes(client: TestClient) -> None:
     sent = {"a": "titled", "a-before": "recursive", "a.chunk_size": "300", "a.chunk_overlap": "0"}
     parts = Parts(client.post("/settings", data=sent))
     assert parts["a.chunk_size"]["value"] == "300"
-    assert parts.soup.find(id="a.chunker.chunk_size") is None, "it would have no effect"
-    sent = {"a": "sliding_window", "a-before": "titled", "a.chunker": "page"}
-    parts = Parts(client.post("/settings", data={**sent, "a.chunker.chunk_size": "300"}))
+    sent = {"a": "sliding_window", "a-before": "titled", "a.chunk_size": "300"}
+    parts = Parts(client.post("/settings", data=sent))
     assert parts["a.chunk_size"]["value"] == "300"
     assert parts["a.chunk_overlap"]["value"] == "0.1", "its own"
-
-
-def test_stages_are_added_and_removed(client: TestClient) -> None:
-    stages = {"a.stages": "2", "a.stages.0": "page", "a.stages.1": "sentence"}
-    sent = {"a": "hybrid", **stages, "a.stages.1.chunk_size": "77"}
-
-    def strategies(**pressed: str) -> list[str]:
-        parts = Parts(client.post("/settings", data={**sent, **pressed}))
-        selected = parts.soup.select(".stage > select option[selected]")
-        return [each.text for each in selected]
-
-    assert strategies() == ["page", "sentence"]
-    assert strategies(**{"add-stage": "a.stages"}) == ["page", "sentence", "recursive"]
-    assert strategies(**{"remove-stage": "a.stages.0"}) == ["sentence"]
-    left = Parts(client.post("/settings", data={**sent, "remove-stage": "a.stages.0"}))
-    assert left["a.stages.0.chunk_size"]["value"] == "77", "with its own settings"
 
 
 def test_strategies_without_their_models_are_offered_apart(
@@ -378,12 +326,10 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("agentic", {"llm": "function:planted:f"}, "llm can be set only in Python"),
         ("entity", {"ner": "planted"}, "ner can be set only in Python"),
         ("contextual", {"cache": "/tmp/x"}, "cache can be set only in Python"),
-        ("titled", {"chunker": {"strategy": "function:planted:f"}}, "unknown strategy"),
-        ("titled", {"chunker": "function:planted:f"}, "a chunker inside another one"),
-        ("titled", {"chunker": {"strategy": "sentence", "segmenter": "spacy:x"}}, "segmenter can"),
-        ("hybrid", {"stages": [{"strategy": "function:planted:f"}]}, "unknown strategy"),
-        ("hybrid", {"stages": {"strategy": "sentence"}}, "stages"),
-        ("modality", {"text": "function:planted:f"}, "a chunker inside another one"),
+        ("titled", {"chunker": "function:planted:f"}, "unknown strategy"),
+        ("hybrid", {"stages": ["function:planted:f"]}, "unknown strategy"),
+        ("hybrid", {"stages": ["agentic", ""]}, "unknown strategy"),
+        ("modality", {"text": "function:planted:f"}, "unknown strategy"),
         ("recursive", {"is_regex": True, "separators": ["("]}, "separator '('"),
     ],
 )
@@ -400,7 +346,7 @@ def test_parameters_are_refused_in_one_line(name: str, parameters: Any, told: st
     [
         ({"a": "recursive", "a.chunk_size": "0"}, "chunk_size must be a whole number of at least"),
         ({"a": "recursive", "a.chunk_sise": "9"}, "did you mean 'chunk_size'?"),
-        ({"a": "titled", "a.chunker": "sentence", "a.chunker.segmenter": "spacy:x"}, "segmenter"),
+        ({"a": "titled", "a.chunker": "sentence", "a.chunker.segmenter": "spacy:x"}, "unknown"),
         ({"a": "recursif"}, "did you mean 'recursive'?"),
     ],
 )
@@ -416,14 +362,6 @@ def test_wrong_settings_are_named_beside_them(
     assert "\n" not in parts.error()
 
 
-def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
-    nested: Any = {"strategy": "sentence"}
-    for _ in range(30):
-        nested = {"strategy": "titled", "chunker": nested}
-    parts = post(client, **write_fields("titled", {"chunker": nested}, "a"), text="tram.md")
-    assert "at most 4 chunkers can be nested" in parts.error()
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -431,7 +369,6 @@ def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
         ("recursive", {"is_regex": True, "separators": [r"\d"]}),
         ("page", {"page_break": "---"}),
         ("sentence", {"secondary_chunking_regex": "x+"}),
-        ("titled", {"chunker": {"strategy": "page", "page_break": "---"}}),
     ],
 )
 def test_a_regular_expression_of_a_link_waits_for_a_click(
@@ -573,8 +510,7 @@ def test_what_is_no_form_is_refused(client: TestClient, path: str, body: bytes) 
     [
         {"k": "x", "from": "-3", "a-chunk": "99999999999999", "answer": "a-b"},
         {"k": "0", "from": "99999", "a-chunk": "5000", "answer": "7-3", "a-tab": "no"},
-        {"a.stages": "x", "remove-stage": "a.stages.x", "add-stage": "q"},
-        {"a.stages": "99999999999", "remove-stage": "a.stages.3"},
+        {"a": "hybrid", "a.stages": "x\n\npage", "reset": "q"},
     ],
 )
 def test_fields_that_make_no_sense_break_nothing(
@@ -756,21 +692,10 @@ def test_search_asks_a_model_for_each_text_once_and_only_when_told_to() -> None:
     assert len(model.texts) == len(set(model.texts)), "moving a slider embeds no sentence again"
 
 
-def test_a_long_text_is_shown_before_it_is_searched() -> None:
-    long = "The tram is green. It is old. " * 8_000
-    with TestClient(create_app({"long": long}), base_url=HERE) as client:
-        fields = {"a": "sentence", "text": "long", "q": "green?"}
-        first = post(client, **fields)
-        assert first.starts()
-        assert first["results-a"].find(class_="searching")["hx-post"] == "views"
-        assert len(post(client, **fields, search="1").ranking()) == 3
-        assert len(post(client, **fields).ranking()) == 3
-
-
 def test_asking_selects_the_best_chunk_and_shows_it() -> None:
     text = f"{'The tram is green. ' * 3000}A lamp is old. {'It was built long ago. ' * 3000}"
     with TestClient(create_app({"t": text}), base_url=HERE) as client:
-        fields = {"a": "sentence", "text": "t", "q": "Which lamp?", "search": "1"}
+        fields = {"a": "sentence", "text": "t", "q": "Which lamp?"}
         before, after = post(client, **fields), post(client, **fields, ask="1")
         assert before.ranking() == after.ranking()
         place = text.index("A lamp")
@@ -843,44 +768,37 @@ def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
     assert f" = {CATALOGUE[name].__name__}({wanted})\n" in plain
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*required_models(kind)}],
-)
-def test_code_runs_in_a_shell(client: TestClient, name: str, tmp_path: Path) -> None:
-    settings = {**SETTINGS.get(name, {"chunk_size": 333})}
-    settings.pop("llm", None)
-    shell = code(client, name, settings, "shell", "text.md")
-    (tmp_path / "FILE").write_text(TEXT, encoding="utf-8")
-    told = subprocess.run(
-        ["bash", "-c", f'rag-splitters() {{ printf "%s\\0" "$@"; }}; {shell}'],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    args = told.stdout.rstrip("\0").split("\0")
-    args[args.index("FILE")] = str(tmp_path / "FILE")
-    result = CliRunner().invoke(command_line, [*args, "--json"])
-    assert result.exit_code == 0, result.output
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    chunks = built(name, settings).chunk(TEXT)
-    assert [(row["start"], row["end"]) for row in rows] == [(c.start, c.end) for c in chunks]
+@pytest.mark.parametrize(("size", "count"), [(88, 4), (89, 6)])
+def test_a_call_that_fits_into_88_columns_is_one_line(size: int, count: int) -> None:
+    line = "chunker = SeparatorChunker(separators=['x'])"
+    separators = ["x" * (1 + size - len(line))]
+    chunker, models = build_chunker("separator", {"separators": separators}), ModelSet.load()
+    assert len(snippet("python", chunker, models, Text.of("", TRAM)).splitlines()) == count
 
 
-def test_code_names_models_as_the_command_line_does() -> None:
-    url = "http://127.0.0.1:9/v1"
-    models = ModelSet.load("openai:small", "openai:chat", base_url=url)
+def test_code_has_a_name_and_a_note_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    models, text = ModelSet.load("openai:small"), Text.of("notes", TRAM)
+    lines = snippet("python", chunker_from_form("semantic", {}, models), models, text)
+    assert "\n# embeddings: the playground's model, small\n" in lines
+    assert "SemanticChunker(embeddings=embeddings)\n" in lines
 
-    found = snippets(chunker_from_form("semantic", {}, models), models)
-    assert "from langchain_openai import OpenAIEmbeddings\n" in found["python"]
-    assert f"OpenAIEmbeddings(model='small', base_url={url!r})" in found["python"]
-    assert "--embeddings openai:small" in found["shell"]
-    assert f"--base-url {url}" in found["shell"]
-    own = ModelSet.load(None, f"function:{__name__}:answer")
-    lines = snippets(chunker_from_form("agentic", {}, own), own)["python"]
-    assert f"from {__name__} import answer\n" in lines
-    assert "llm=answer" in lines
+
+def test_code_reads_a_file_as_the_page_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = make_pdf(tmp_path / "tea.pdf", ["Cool the water.", "Grind the beans."])
+    models, text = ModelSet.load(), Text.of("tea.pdf", data)
+    chunker = chunker_from_form("page", {}, models)
+    pages = [each.metadata["page_start"] for each in Cut.of(chunker, text).chunks]
+    assert pages == [1, 2]
+    for front_end, result in (
+        ("langchain", "chunks"),
+        ("llama_index", "nodes"),
+        ("python", "chunks"),
+    ):
+        run: dict[str, Any] = {}
+        exec(snippet(front_end, chunker, models, text), run)
+        assert [each.metadata["page_start"] for each in run[result]] == pages
 
 
 # Running it
@@ -893,12 +811,6 @@ def test_create_app_names_the_extra_where_starlette_is_missing(
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(ImportError, match=r"pip install .*\[play\]"):
         create_app()
-
-
-def test_app_is_made_at_first_use() -> None:
-    assert rag_splitters.playground.app is rag_splitters.playground.app
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        rag_splitters.playground.nothing  # noqa: B018
 
 
 @pytest.mark.slow

@@ -241,7 +241,7 @@ def test_page_follows_the_slider_and_the_number(opened: Callable[..., Any]) -> N
         assert page.drawn() == as_drawn(found, TRAM), "sizes go along to another strategy"
 
 
-def test_page_sets_lists_and_chunkers_within_chunkers(opened: Callable[..., Any]) -> None:
+def test_page_sets_lists_and_a_chunker_within_another(opened: Callable[..., Any]) -> None:
     with opened() as page:
         page.open(text="tram.md", a="recursive", **{"a.chunk_size": 200})
         page.field("separators").fill("\\n\\n\ntram")
@@ -251,7 +251,6 @@ def test_page_sets_lists_and_chunkers_within_chunkers(opened: Callable[..., Any]
         page.form().locator(".strategy").select_option("titled")
         page.settled()
         page.form().get_by_label("chunker", exact=True).select_option("sentence")
-        page.settled()
         page.field("chunk_size").fill("150")
         page.settled()
         found = chunks("titled", TRAM, chunk_size=150, chunker={"strategy": "sentence"})

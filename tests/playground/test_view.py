@@ -15,7 +15,6 @@ from rag_splitters.playground.view import (
     draw,
     facts,
     figure_rows,
-    histograms,
     summary,
     twins_of,
 )
@@ -103,15 +102,6 @@ def test_figures_and_sentences_about_chunks() -> None:
     ]
     values = [value for _, value, _ in figure_rows(a)]
     assert values == ["5", "6, 7, 9", "500.0 ms", "8.3%", "0.0%", "2", "0", "0", "0", "0"]
-    assert [[height for height, _ in bars] for bars in histograms([a, b, cut_at([])])] == [
-        [0, 0, 0, 100, 66],
-        [100, 0, 0, 100, 100],
-        [0, 0, 0, 0, 0],
-    ]
-    assert histograms([a])[0][3:] == [(100, "6 to 8: 3 chunks"), (66, "8 to 10: 2 chunks")]
-    large, tiny = histograms([cut_at([(0, 100)], "a" * 100), cut_at([(0, 1)] * 99 + [(0, 7)])])
-    assert (len(large), large[-1]) == (21, (100, "100 to 105: 1 chunk"))
-    assert tiny[:2] == [(100, "0 to 5: 99 chunks"), (3, "5 to 10: 1 chunk")]
     assert difference(a, b) == "2 chunks in both (grey), 3 only in A, 1 only in B."
     assert difference(a, a) == "A and B give the same 5 chunks."
     assert difference(a, cut_at([(1, 2)])) == "A and B have no chunk in common."
@@ -119,7 +109,7 @@ def test_figures_and_sentences_about_chunks() -> None:
 
 
 def test_facts_about_one_chunk() -> None:
-    cut = cut_at([(0, 7), (4, 12), (20, 26)])
+    cut = cut_at([(0, 7), (4, 12)])
     details = [
         [("size", "7 characters"), ("position", "0 to 7"), ("cut", "ends mid-sentence")],
         [("size", "8 characters"), ("position", "4 to 12"), ("cut", "starts mid-sentence")],
@@ -130,7 +120,8 @@ def test_facts_about_one_chunk() -> None:
         "mono": False,
     }
     assert facts(cut, 1, {0: 4}, "B")["details"] == [*details[1], ("in B", "no such chunk")]
-    assert facts(cut, 2, None, "B")["mono"]
+    beside_code = cut_at([(2, 13), (20, 26), (26, 36)])
+    assert [facts(beside_code, n, None, "B")["mono"] for n in range(3)] == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ def test_descriptions_and_parameters_are_the_same(
             for fields in (ours.args, theirs.metadata.get_parameters_dict()["properties"])
         )
         assert own == other
+        assert own["max_tokens"][1] == (1000 if ours.name == "expand" else 2000)
 
 
 def test_search_labels_passages_with_lines_and_the_arguments_of_expand(ask: Ask) -> None:

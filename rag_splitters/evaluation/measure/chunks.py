@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from inspect import signature
 from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
@@ -102,19 +101,17 @@ def search_method(strategy: Any) -> Callable[..., Any] | None:
 
 
 def budget_search(strategy: Any, max_tokens: int) -> Callable[[str], Any] | None:
-    """Return the method with which a retriever searches for at most so many tokens.
+    """Return the method with which a parent-child retriever searches for at most so many tokens.
 
-    None if it cannot be told how many: it is not one of our parent-child retrievers, and its method
-    has no parameter `max_tokens`.
+    None for any other retriever, which cannot be told how many.
     """
-    search, is_ours = search_method(strategy), isinstance(strategy, ParentChildIndex)
-    if is_ours and not hasattr(strategy, "invoke"):  # LlamaIndex's method takes only the question
-        strategy = copy(strategy)
-        strategy.max_tokens = max_tokens
-        return search_method(strategy)
-    if search and (is_ours or "max_tokens" in signature(search).parameters):
-        return partial(search, max_tokens=max_tokens)
-    return None
+    if not isinstance(strategy, ParentChildIndex):
+        return None
+    if invoke := first_method(strategy, "invoke"):
+        return partial(invoke, max_tokens=max_tokens)
+    strategy = copy(strategy)  # LlamaIndex's method takes only the question
+    strategy.max_tokens = max_tokens
+    return first_method(strategy, "retrieve")
 
 
 class ChunkLocator:

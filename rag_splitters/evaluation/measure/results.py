@@ -83,8 +83,6 @@ class Strategy:
         chunker: the chunker, or the retriever.
         chunks: its chunks of all documents; none for a retriever, which keeps its own.
         faults: how many chunks have each of the faults in `FAULTS`; None for a retriever.
-        is_asked_per_budget: whether a retriever is asked once for each budget, with `max_tokens`.
-            The metrics at a fixed number of chunks are then those of the largest budget.
         measurements: a value for each question by the names of the metrics, and of recall along the
             curve at the budgets for which it was measured; none without questions.
     """
@@ -94,7 +92,6 @@ class Strategy:
     chunks: tuple[LocatedChunk, ...] = ()
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     faults: Mapping[str, int] | None = None
-    is_asked_per_budget: bool = False
     measurements: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property

@@ -71,9 +71,8 @@ def compare(
         strategies: one strategy, several in a list, or several by their names in the report. A
             strategy is a chunker, a LangChain splitter, a LlamaIndex parser, a function from a text
             to strings, or a retriever that holds the documents. If budgets are in tokens, our
-            parent-child retrievers, and others whose `invoke` or `retrieve` has a parameter
-            `max_tokens`, are asked once for each budget, whatever their own `max_tokens`. Other
-            retrievers are asked once, and must return twice the largest budget.
+            parent-child retrievers are asked once for each budget, whatever their own `max_tokens`.
+            Other retrievers are asked once, and must return twice the largest budget.
         documents: texts by name; documents without questions are searched, too.
         questions: the questions.
         embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
@@ -157,10 +156,7 @@ def _cut(
 ) -> Strategy:
     """Return a strategy with its chunks and their faults; a retriever as it is."""
     if search_method(strategy):
-        takes_budget = budget_search(strategy, settings.budgets[-1]) is not None
-        return Strategy(
-            name, strategy, is_asked_per_budget=takes_budget and settings.unit == "tokens"
-        )
+        return Strategy(name, strategy)
     track = partial(bar, description=f"Chunking: {name}")
     chunks = locate_chunks(strategy, documents, track, metadata)
     if not chunks:
@@ -218,7 +214,8 @@ def _ask(
 ) -> Iterator[tuple[Sequence[int], _Rankings]]:
     """Yield budgets, and what a retriever finds when it is asked for them.
 
-    A retriever that takes `max_tokens` is asked for one budget after the other, the largest last.
+    A parent-child retriever is asked for one budget after the other, the largest last. Its metrics
+    at a fixed number of chunks are those of the largest budget.
     """
     locators = {each: ChunkLocator(text) for each, text in documents.items()}
     holds_documents = False
@@ -232,9 +229,10 @@ def _ask(
             holds_documents = holds_documents or any(each.position for each in chunks)
             yield zip(chunks, _sizes(chunks, settings.length_function).tolist(), strict=True)
 
-    if strategy.is_asked_per_budget:
-        for budget in settings.budgets:
-            yield [budget], rankings(budget_search(strategy.chunker, budget))
+    searches = [(each, budget_search(strategy.chunker, each)) for each in settings.budgets]
+    if settings.unit == "tokens" and all(search for _, search in searches):
+        for budget, search in searches:
+            yield [budget], rankings(search)
     else:
         yield settings.curve_budgets, rankings(search_method(strategy.chunker))
     if not holds_documents:

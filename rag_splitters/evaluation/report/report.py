@@ -55,7 +55,7 @@ class Report(Results, JupyterMixin):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         choice = verdict(self)
         yield Text.assemble((choice.headline, "bold"), "\n", choice.reasons)
-        yield rich_table(self, options.max_width)
+        yield rich_table(self)
         yield Text(caption(self), "italic")
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.faults import FAULTS
+from rag_splitters.evaluation.measure.metrics import METRICS
 from rag_splitters.evaluation.measure.results import Results, Strategy
 from rag_splitters.evaluation.measure.uncertainty import DRAWS, Estimate
 from rag_splitters.models.describing import describe_model
@@ -88,12 +89,13 @@ def fault_sheet(results: Results) -> Sheet:
 def format_gap(gap: Estimate | None) -> str:
     """Return how many points a strategy is behind the best one, and how exact that is.
 
-    >>> format_gap(Estimate(-0.011, -0.044, 0.022)), format_gap(Estimate(0, 0, 0))
-    ('-1.1 ± 3.3', '')
+    >>> format_gap(Estimate(-0.011, -0.044, 0.022)), format_gap(Estimate(-0.0001, -0.004, 0.004))
+    ('-1.1 ± 3.3', '0.0 ± 0.4')
     """
     if gap is None or gap == (0, 0, 0) or math.isinf(gap.low):
         return ""
-    return f"{100 * gap.mean:.1f} ± {100 * (gap.high - gap.mean):.1f}"
+    points = round(100 * gap.mean, 1) + 0.0  # without the sign of -0.0
+    return f"{points} ± {100 * (gap.high - gap.mean):.1f}"
 
 
 def _metric_cell(results: Results, name: str, metric: str) -> Cell:
@@ -114,32 +116,18 @@ def _chunk_count(strategy: Strategy) -> str:
 # The terminal
 
 
-_OPTIONAL = ("precision_omega", "iou", "precision", "retrieved", "recall")
-"""The metrics that a narrow terminal leaves out, in this order; the others are always shown."""
-
-
-def rich_table(results: Results, width: int) -> Table:
-    """Return the metrics, fewer on a narrow terminal; the faults if there are no questions."""
+def rich_table(results: Results) -> Table:
+    """Return recall at equal budgets, or the faults if there are no questions."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
-    name_width = min(18, max(map(len, results.names)))
-    columns = {}
-    for number, (name, title) in enumerate(sheet.titles.items()):
-        short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
-        heading = re.sub(r"(?<=-)| ", "\n", short)
-        columns[name] = heading, [_cell_text(cells[number]) for _, cells in sheet.rows]
-    free = width - name_width - 2  # without the table's edges
-    free -= sum(map(_column_width, columns.values()))
-    for name in _OPTIONAL:
-        if free < 0 and name in columns:
-            free += _column_width(columns.pop(name))
     # Little padding, so that all faults fit into 80 columns.
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("strategy", overflow="fold", min_width=name_width)
-    for heading, _ in columns.values():
-        table.add_column(heading, justify="right", no_wrap=True)
-    names = [Text(name, style="bold") for name, _ in sheet.rows]
-    for row in zip(names, *(texts for _, texts in columns.values()), strict=True):
-        table.add_row(*row)
+    table.add_column("strategy", overflow="fold", min_width=min(18, max(map(len, results.names))))
+    shown = [number for number, name in enumerate(sheet.titles) if name not in METRICS]
+    for title in (list(sheet.titles.values())[number] for number in shown):
+        short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
+        table.add_column(re.sub(r"(?<=-)| ", "\n", short), justify="right", no_wrap=True)
+    for name, cells in sheet.rows:
+        table.add_row(Text(name, style="bold"), *(_cell_text(cells[number]) for number in shown))
     return table
 
 
@@ -147,12 +135,6 @@ def _cell_text(cell: Cell) -> Text:
     gap = f"\n{cell.gap}" if cell.gap else ""
     bold = "bold" if cell.may_be_best else ""
     return Text.assemble((cell.text.replace(" ", "\n"), bold), (gap, "dim"))
-
-
-def _column_width(column: tuple[str, list[Text]]) -> int:
-    """Return the width of a column, with the space before it."""
-    heading, texts = column
-    return max(len(line) for each in (heading, *texts) for line in str(each).split("\n")) + 2
 
 
 # JSON

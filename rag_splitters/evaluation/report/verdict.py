@@ -41,17 +41,13 @@ def verdict(results: Results) -> Verdict:
 
     A strategy is tied with the one that has the highest mean unless the gap between them is
     significant, by intervals that are adjusted for the number of strategies: see `Results.gap`.
-    It also says which retrievers were asked once for each budget, or not at all.
     """
     choice = _choose(results)
-    if results.questions:
-        note = "Asked once for each budget, with max_tokens"
-        names = [each.name for each in results.strategies if each.is_asked_per_budget]
-    else:
-        note = "Left out, because retrievers need questions"
-        names = [each.name for each in results.strategies if each.faults is None]
-    reasons = f"{choice.reasons} {note}: {', '.join(names)}." if names else choice.reasons
-    return replace(choice, reasons=reasons)
+    left_out = [each.name for each in results.strategies if each.faults is None]
+    if results.questions or not left_out:
+        return choice
+    note = f"Left out, because retrievers need questions: {', '.join(left_out)}."
+    return replace(choice, reasons=f"{choice.reasons} {note}")
 
 
 def _choose(results: Results) -> Verdict:
