@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from math import log
 from typing import Any
 
 from rag_splitters.chunkers import CATALOGUE
@@ -159,16 +160,16 @@ def _slider(control: Mapping[str, Any], size: float) -> Mapping[str, Any] | None
     """Return the range of a number's slider, or None; `size` is the chunk size."""
     default, least, most = control["default"], control.get("least"), control.get("most")
     if control["control"] == "share":
-        return {"min": 0, "max": 0.9, "step": 0.01}
+        return {"low": 0, "high": 0.9, "digits": 2, "size": size}
     if control["control"] != "number" or control["words"]:
         return None
     if least is not None and most is not None:
-        return {"min": least, "max": most, "step": 0.01}
+        return {"low": least, "high": most, "digits": 2}
     if control["name"].endswith("_size") and default == 0:
-        return {"min": 0, "max": size, "step": 1}
+        return {"low": 0, "high": size, "digits": 0}
     if control["name"].endswith("_size") and default:
-        step = max(1, default // 100)
-        return {"min": step, "max": 4 * default, "step": step}
+        low, high = max(1, round(default / 50)), default * 8
+        return {"low": low, "high": high, "log": log(high / low)}
     return None
 
 

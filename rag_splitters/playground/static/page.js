@@ -153,10 +153,26 @@ function selectedRange() {
 
 // Sliders
 
+const positionOf = ({ low, high, log, size }, number) => {
+  const place = size && number > 1 ? number / size : number;
+  const inside = Math.min(high, Math.max(low, place || low));
+  return log ? Math.log(inside / low) / log : (inside - low) / (high - low);
+};
+
+const numberAt = ({ low, high, log, digits }, share) => {
+  if (!log) return Number((low + share * (high - low)).toFixed(digits));
+  const number = low * Math.exp(log * share);
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(number)) - 1);
+  return Math.round(number / step) * step;
+};
+
+const rangeOf = (slider) => Object.fromEntries(Object.entries(slider.dataset).map(([k, v]) => [k, Number(v)]));
+
 function showSliders() {
   for (const slider of desk.querySelectorAll("input[type=range]")) {
     const number = slider.nextElementSibling;
-    if (slider !== document.activeElement) slider.value = Number(number.value || number.placeholder) || 0;
+    const text = number.value || number.placeholder;
+    if (slider !== document.activeElement) slider.value = Math.round(200 * positionOf(rangeOf(slider), Number(text)));
   }
 }
 
@@ -166,7 +182,7 @@ form.addEventListener("input", (event) => {
   const { target } = event;
   if (target.name === "shown") showChosen(target.value); // it could not scroll while it was hidden
   if (target.matches("#place, [name=shown], [name$='-open']")) return event.stopPropagation();
-  if (target.type === "range") target.nextElementSibling.value = target.value;
+  if (target.type === "range") target.nextElementSibling.value = numberAt(rangeOf(target), target.value / 200);
   showSliders();
   find("notice").textContent = "";
   const letter = target.closest(".settings")?.dataset.side;
