@@ -167,7 +167,8 @@ def _slider(control: Mapping[str, Any], size: float) -> Mapping[str, Any] | None
         return {"low": least, "high": most, "digits": 2}
     if control["name"].endswith("_size") and default == 0:
         return {"low": 0, "high": size, "digits": 0}
-    if control["name"].endswith("_size") and default:
+    if control["name"].endswith("_size"):
+        default = default or 1000  # None leaves it to the strategies inside
         low, high = max(1, round(default / 50)), default * 8
         return {"low": low, "high": high, "log": log(high / low)}
     return None

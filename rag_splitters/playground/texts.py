@@ -70,6 +70,21 @@ class Texts:
         raise InputError(f"there is no text {key!r}: choose one of {', '.join(self._texts)}")
 
     def options(self, chosen: Text) -> Sequence[tuple[str, str]]:
-        """Return the keys of the texts to choose from, each with a name."""
+        """Return the keys of the texts to choose from, each with a short name."""
+        names = list(self._texts)
         own = [] if chosen.key in self._texts else [(chosen.key, chosen.name)]
-        return own + [(name, name) for name in self._texts]
+        return own + [(name, short_name(name, names)) for name in names]
+
+
+def short_name(name: str, names: Sequence[str]) -> str:
+    """Return a path without the folders that do not tell it from the others.
+
+    >>> short_name("a/b/c.md", ["a/b/c.md", "a/d/c.md", "e.md"])
+    'b/c.md'
+    """
+    parts = name.split("/")
+    for count in range(1, len(parts)):
+        short = "/".join(parts[-count:])
+        if not any(f"/{each}".endswith(f"/{short}") for each in names if each != name):
+            return short
+    return name
