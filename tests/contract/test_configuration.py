@@ -155,6 +155,15 @@ def test_strategy_is_a_string(value: Any) -> None:
         assert 'chunker must be a chunker or {"strategy": name, ...}' in message
 
 
+def test_finding_that_ran_a_command(marker: Path) -> None:
+    stages = [{"strategy": "function:subprocess:check_call", "args": ["touch", str(marker)]}]
+    for kind in (HybridNodeParser, rag_splitters.langchain.HybridTextSplitter):
+        assert "unknown strategy" in refused(kind, {"stages": stages})
+    message = refused(RecursiveNodeParser, {"length_function": "function:os:system"})
+    assert "names a function that is not registered" in message
+    assert "pass the function again as length_function=" in message
+
+
 @pytest.mark.parametrize("name", [path for path in PATHS if path])
 def test_name_of_an_installed_package_imports_nothing_when_used(name: str) -> None:
     """Only packages that declare themselves as pipelines of spaCy are imported by their names."""
