@@ -37,7 +37,9 @@ def test_every_grammar_has_a_golden_example() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path(rag_splitters.__file__).parent.glob("text/*.py")), ids=str
+    "path",
+    sorted(Path(rag_splitters.__file__).parent.glob("text/*.py")),
+    ids=lambda path: path.name,
 )
 def test_own_source_is_cut_into_whole_definitions(path: Path) -> None:
     text, size = path.read_text(encoding="utf-8"), 2500
