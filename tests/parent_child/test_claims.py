@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +105,18 @@ def test_the_claim_of_another_machine_stays_until_it_is_released(
         assert retriever.add_documents([snow]) == ["snow"]
         retriever.verify(repair=True)
         assert retriever.verify().is_sound
+
+
+def test_the_end_of_a_process_is_known_where_the_start_of_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as on macOS, which has no /proc."""
+    monkeypatch.setattr(writing, "_start_time", lambda number: "")
+    current = writing.Process.current()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert replace(current, number=ended.pid).has_ended()
+    assert not replace(current, number=os.getppid()).has_ended()
 
 
 class ReleasedLate(InMemoryStore):

@@ -187,6 +187,7 @@ def test_outputs_are_kept_trimmed_or_dropped() -> None:
         code("z", {"output_type": "display_data", "data": {"text/html": "<b>bold</b> &amp; so"}}),
         code("e", {"output_type": "error", "ename": "OSError", "evalue": "no", "traceback": ["T"]}),
         code("p", {"output_type": "display_data", "data": {"image/png": "QUJD"}}),
+        code("n", {"output_type": "stream", "text": []}),
     )
     whole = text_of(raw, "notebook")
     assert [part in whole for part in ("12345\n67890", "<Table>", "bold & so", "OSError: no")] == [
@@ -194,7 +195,7 @@ def test_outputs_are_kept_trimmed_or_dropped() -> None:
     ] * 4
     assert "QUJD" not in whole
     assert "```\n12345\n6\n[4 more characters]\n```" in text_of(raw, "notebook", max_output=7)
-    assert text_of(raw, "notebook", max_output=0) == "\n\n".join(f"```\n{c}\n```" for c in "xyzep")
+    assert text_of(raw, "notebook", max_output=0) == "\n\n".join(f"```\n{c}\n```" for c in "xyzepn")
 
 
 def test_notebooks_of_format_3_are_read() -> None:
