@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.structure.images import find_images
+from tests.support.checks import check_chunker
 
 PIXEL = base64.b64encode(bytes(range(90))).decode()
 DATA = f"data:image/png;base64,{PIXEL}"
@@ -219,6 +221,13 @@ def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
     expected = [("text", "One.\n\nTwo end."), ("image", "b"), ("code", "x"), ("text", "Three.")]
     assert parts(text) == expected
     assert parts(text, ModalityChunker(text="keep")) == expected
+
+
+def test_parents_in_a_part_are_counted_from_the_first_part() -> None:
+    hierarchy = HierarchicalChunker(chunk_sizes=[80, 30], emit="all")
+    prose = "One two three. " * 5
+    spans = check_chunker(ModalityChunker(text=hierarchy), f"{prose}\n\n|a|\n|-|\n|1|\n\n{prose}")
+    assert [span.modality for span in spans if span.parent is None] == ["text", "table", "text"]
 
 
 def test_percent_encoded_data_become_base64() -> None:

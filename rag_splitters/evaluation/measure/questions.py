@@ -67,7 +67,7 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
     rag_splitters.errors.InputError: question 'Who?': a reference is at 0 to 9, ...
     """
     check_has(question, "references", "a Question")
-    name = f"question {_shorten(question.text)}"
+    name = f"question {describe_value(question.text)}"
     if not question.text.strip():
         raise InputError("a question is blank")
     if question.document not in documents:
@@ -224,7 +224,7 @@ def _json_object(line: str) -> dict[str, Any]:
     if not isinstance(value, dict) or (line.strip() and not {"question", "text"} & set(value)):
         raise InputError(
             'expected {"question", "document", "references"} or {"document", "text"}, got '
-            f"{_shorten(line)}"
+            f"{describe_value(line)}"
         )
     return value
 
@@ -277,8 +277,9 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
     text = documents[name][max(start, 0) : max(end, 0)]
     if quotation is not None and text != quotation:
         raise InputError(
-            f"the document has {_shorten(text)} at {start} to {end}, not "
-            f"{_shorten(str(quotation))}: offsets count code points; has the document changed?"
+            f"the document has {describe_value(text)} at {start} to {end}, not "
+            f"{describe_value(str(quotation))}: offsets count code points; has the document "
+            "changed?"
         )
     return start, end
 
@@ -291,11 +292,11 @@ def _only_position(quotation: str, text: QuotableText) -> Range:
         if nearest and nearest.likeness >= _MIN_LIKENESS:
             passage = text.text[nearest.start : nearest.end][:_MAX_SHOWN]
             hint = f"the nearest text is {passage!r}"
-        raise InputError(f"{_shorten(quotation)} is not in the document: {hint}")
+        raise InputError(f"{describe_value(quotation)} is not in the document: {hint}")
     if len(places) > 1:
         raise InputError(
-            f"{_shorten(quotation)} is in the document more than once: quote more of it, or give "
-            "start and end"
+            f"{describe_value(quotation)} is in the document more than once: quote more of it, or "
+            "give start and end"
         )
     return places[0].start, places[0].end
 
@@ -305,7 +306,3 @@ def _unknown(name: str, documents: Mapping[str, str]) -> str:
     return f"there is no document {name!r}: there are {names}" + (
         f" and {len(documents) - 5} more" if len(documents) > 5 else ""
     )
-
-
-def _shorten(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
