@@ -149,6 +149,10 @@ def test_contradictory_options_are_refused() -> None:
         build().add_documents([Document(page_content="a")], ids=["1", "2"])
 
 
+def test_dump_leaves_out_what_a_retriever_shares_with_its_copies() -> None:
+    assert "shared" not in parent_document_retriever().model_dump()
+
+
 def test_users_see_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
