@@ -137,7 +137,11 @@ def _fold(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Cut common English endings, so that "houses", "housed" and "housing" are equal."""
+    """Cut common English endings, so that "houses", "housed" and "housing" are equal.
+
+    >>> [_stem(word) for word in ("eating", "being", "asked", "used", "flies", "dies", "gas")]
+    ['eat', 'being', 'ask', 'used', 'fly', 'die', 'gas']
+    """
     for ending, replacement, minimum in _ENDINGS:
         if len(word) >= minimum and word.endswith(ending):
             word = word[: -len(ending)] + replacement
