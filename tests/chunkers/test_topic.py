@@ -91,6 +91,14 @@ def test_topic_falls_back_to_packing_where_there_are_none(
         assert len({str(span.metadata) for span in spans}) == 1
 
 
+def test_topic_of_a_chunk_is_that_of_most_of_it() -> None:
+    text = " ".join([*BEES, CHESS[0], *BAKING])
+    chunker = TopicChunker(chunk_size=600, min_chunk_size=500, n_topics=3)
+    first, mixed, last = check_chunker(chunker, text)
+    assert mixed.start < text.index(CHESS[0]), "it begins with bees"
+    assert first.metadata["topic"] != mixed.metadata["topic"] == last.metadata["topic"]
+
+
 def test_topic_segments_are_bounded() -> None:
     """The partition looks at 60 beginnings for each end, whatever the length of the text."""
     starts = _partition(np.ones((500, 2)), 1.8)
