@@ -222,6 +222,10 @@ def test_any_number_of_chunks_can_be_asked_for() -> None:
         ("docs -q q.jsonl -k 0", "Invalid value for '-k': "),
         ("docs -q q.jsonl --embeddings word2vec", "embeddings must be hashing, "),
         ("docs -q q.jsonl --embeddings openai:m", "needs OPENAI_API_KEY in the env"),
+        (
+            f"docs -q {FOLDER}/questions.csv",
+            "is a table, and questions are read as one JSON object",
+        ),
         ("docs -q q.jsonl --html no/r.html", "no/r.html cannot be written: name a"),
         ("docs -q q.jsonl --html docs", "docs cannot be written: name a file"),
         ("docs -q q.jsonl --html ./q.jsonl", "q.jsonl is a file to read: write to "),

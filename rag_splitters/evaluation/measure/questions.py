@@ -132,6 +132,11 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     the nearest text to a quotation that is not in its document.
     """
     check_texts(documents or {})
+    if Path(path).suffix.lower() == ".csv":
+        raise InputError(
+            f"{path} is a table, and questions are read as one JSON object per line: pass the "
+            "folder that holds questions.csv and corpora/ in place of the documents"
+        )
     lines, texts = _Lines(Path(path)), _Documents(documents or {})
     rows = lines.read(lines.numbered_lines(), _json_object)
     rows = [(number, row) for number, row in rows if row]
