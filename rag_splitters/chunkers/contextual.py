@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from rag_splitters.contract.sized import CompositeChunker
 from rag_splitters.meaning.situating import Situations, room_for_context, shorten
 from rag_splitters.models import ModelError
 from rag_splitters.models.asking import check_whole
+from rag_splitters.models.cache import read_answer
 from rag_splitters.models.describing import cache_name, describe_model
 from rag_splitters.models.failures import apply_on_error
 from rag_splitters.models.prompts import check_prompt
@@ -119,9 +121,8 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
             model=describe_model(self.llm) if self.cache is None else cache_name(self.llm),
             by_window=self.cache_by == "window",
         )
-        texts = [] if self.cache is None else await self.cache.read(situations.keys)
-        cached = {key for key, text in zip(situations.keys, texts, strict=False) if text}
-        for keys, prompts in situations.batches(cached):
+        situations.contexts.update(await self._recall(situations.keys))
+        for keys, prompts in situations.batches():
             situations.take(keys, await self._ask(prompts, None, _read_context, keys))
         contexts = (situations.contexts[place.key] for place in situations.places)
         results = [
@@ -129,6 +130,16 @@ class ContextualChunker(AskingStrategy, CompositeChunker):
             for source, spans in zip(sources, inner, strict=True)
         ]
         return apply_on_error(type(self), self.on_error, sources, situations.failures(), results)
+
+    async def _recall(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the contexts that the cache holds; what is not a context is asked for again."""
+        contexts: dict[str, str] = {}
+        texts = [] if self.cache is None else await self.cache.read(keys)
+        for key, text in zip(keys, texts, strict=False):
+            if (answer := read_answer(text, None)) is not None:
+                with suppress(ValueError):
+                    contexts[key] = _read_context(0, answer)
+        return contexts
 
     @property
     def counts_context(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from rag_splitters.parameters.checks import check_has, check_list
 from rag_splitters.span import Source
@@ -12,7 +12,12 @@ from rag_splitters.span import Source
 _GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
 
 
-T = TypeVar("T", bound=Any)
+class _WithText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+T = TypeVar("T", bound=_WithText)
 
 
 def grouped(sources: Iterable[T]) -> Iterator[list[T]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,29 +192,25 @@ class Situations:
             key = stable_uuid(window_keys[window], *parts)
             yield ChunkToSituate(index, source, number, span, window, path, key)
 
-    def batches(self, cached: Collection[str]) -> Iterator[tuple[list[str], list[Prompt]]]:
-        """Yield keys and prompts for all contexts; none after a fatal error.
+    def batches(self) -> Iterator[tuple[list[str], list[Prompt]]]:
+        """Yield keys and prompts for all contexts that are missing; none after a fatal error.
 
         The first chunk of each window is sent before the others, so that the provider's prompt
         cache holds the window when the others follow. Writing to that cache costs extra, so a
         window is not marked for it if only one context is missing there.
-
-        Parameters:
-            cached: the keys of the contexts that the user's own cache holds.
         """
-        places = [self._first[key] for key in self.keys]
-        counts = Counter(place.document_window for place in places if place.key not in cached)
-        opened: set[tuple[int, int, int]] = set()
+        places = [self._first[key] for key in self.keys if key not in self.contexts]
+        counts = Counter(place.document_window for place in places)
+        cached: set[tuple[int, int, int]] = set()
         for start in range(0, len(places), AT_ONCE):
             first: list[tuple[str, Prompt]] = []
             others: list[tuple[str, Prompt]] = []
             for place in places[start : start + AT_ONCE]:
                 prompt = self._prompt(place)
-                is_alone = counts[place.document_window] < 2 or place.key in cached
-                if is_alone or prompt.shared < _CACHED_FROM:
+                if counts[place.document_window] == 1 or prompt.shared < _CACHED_FROM:
                     prompt = Prompt(prompt, 0)
-                opens = prompt.shared > 0 and place.document_window not in opened
-                opened.update([place.document_window] if opens else [])
+                opens = prompt.shared > 0 and place.document_window not in cached
+                cached.update([place.document_window] if opens else [])
                 (first if opens else others).append((place.key, prompt))
             for batch in filter(None, (first, others)):
                 if self._fatal is not None:

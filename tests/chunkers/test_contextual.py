@@ -161,6 +161,17 @@ def test_cache_pays_again_for_what_changed_alone(tmp_path: Path) -> None:
     assert calls(chunker.model_copy(update={"prompt": "{document} {chunk}"}), TEXT) == 3
 
 
+def test_contexts_in_the_cache_are_read_once() -> None:
+    llm, store = Function(about), InMemoryStore()
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=store)
+    spans = chunker.spans(TEXT)
+    counted = []
+    mget = store.mget
+    store.mget = lambda keys: counted.extend(keys) or mget(keys)  # type: ignore[method-assign]
+    assert chunker.spans(TEXT) == spans
+    assert len(counted) == len(set(counted)) == len(llm.prompts) == 3
+
+
 def test_error_names_document_and_chunk_and_keeps_the_rest(tmp_path: Path) -> None:
     llm = Function(fails_on_green)
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
