@@ -14,6 +14,7 @@ from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.results import Results
 from rag_splitters.evaluation.report.tables import caption, fault_sheet, format_gap, metric_sheet
 from rag_splitters.evaluation.report.verdict import verdict
+from rag_splitters.text.coloured import number_of
 
 # Legible on white and on black.
 _COLOURS = (
@@ -31,6 +32,7 @@ def html_page(results: Results) -> str:
         verdict=verdict(results),
         caption=caption(results),
         settings=results.settings,
+        retrieved=number_of(results.settings.k, "chunk"),
         metrics=metric_sheet(results) if results.questions else None,
         faults=fault_sheet(results),
         meanings=FAULTS.values(),

@@ -51,8 +51,7 @@ def caption(results: Results) -> str:
     model = f", {settings.model}" if settings.model else ""
     measured = (
         f"{number_of(questions, 'question')} about {document_count} of "
-        f"{number_of(count, 'document')}, {number_of(settings.k, 'chunk')} retrieved{model}. "
-        "Metrics in percent"
+        f"{number_of(count, 'document')}{model}. Metrics in percent"
     )
     if questions < 2 or len(results.strategies) < 2:  # nothing to be behind, or no interval
         return f"{measured}."
