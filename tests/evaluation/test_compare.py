@@ -247,7 +247,7 @@ def test_report_prints_what_may_be_best_bold_in_every_column() -> None:
     assert re.search(r'<strong>89\.9</strong>\s*<span class="gap">-0\.1 ± ', cells["tied"][title])
     assert re.match(r'20\.0\s*<span class="gap">-70\.0 ± \d+\.\d<', cells["bad"][title])
     assert not any("strong" in row["retrieved tokens"] for row in cells.values())
-    assert "those of the best 1 chunk." in page
+    assert "those of the best 3 chunks." in page
 
 
 def test_report_as_json_holds_what_the_metrics_are_made_of(report: Report) -> None:
