@@ -246,8 +246,7 @@ def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
     That is a formula or, behind a blank line, text with a larger indentation, such as code or the
     changes under the name of a version.
     """
-    following = VISIBLE.search(text, cut)
-    if following is None or text[end - 1] in _SENTENCE_ENDS:
+    if text[end - 1] in _SENTENCE_ENDS or (following := VISIBLE.search(text, cut)) is None:
         return False
     place, line = following.start(), text[start:end]
     if line.lstrip().startswith(_NO_SENTENCES) or line.rstrip(_BRACKETS)[-1:] in _SENTENCE_ENDS:
