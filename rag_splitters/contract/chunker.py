@@ -61,7 +61,8 @@ class Chunker(BaseModel):
 
     strategy: ClassVar[str] = ""
     """The name under which the strategy is registered; "" if it is not. A class that defines
-    another `spans` or `plan` is another strategy, which `register` gives a name."""
+    another `spans`, `plan` or, in a front end, `split_text` is another strategy, which `register`
+    gives a name."""
 
     positional: ClassVar[tuple[str, ...]] = ()
     """The parameters that may be passed by position, in this order."""

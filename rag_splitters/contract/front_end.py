@@ -60,8 +60,12 @@ class FrontEnd(Chunker):
         unused = [name for name in cls.unused_methods if any(name in vars(kind) for kind in own)]
         # Its own way to cut may call them.
         cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
-        is_strategy = cls.plan is not Chunker.plan
-        if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
+        if cls.plan is Chunker.plan or not cls.overrides("split_text"):
+            return
+        owner = next(kind for kind in cls.__mro__ if "split_text" in vars(kind))
+        if "strategy" not in vars(cls) and (owner is cls or not issubclass(owner, Chunker)):
+            cls.strategy = ""  # it is another strategy
+        if not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
 
