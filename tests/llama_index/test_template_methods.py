@@ -111,13 +111,21 @@ def test_override_of_split_text_is_used(way: Any) -> None:
     assert nodes[0].next_node.node_id == nodes[1].node_id
 
 
-@pytest.mark.parametrize("result", [None, "Tea is old."])
-def test_override_of_split_text_must_return_a_list(result: Any) -> None:
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [
+        (None, "None"),
+        ("Tea is old.", "'Tea is old.'"),
+        ([DOCUMENT], "a list of Document"),  # what some of LangChain's splitters return
+        (["Tea is old.", None], r"\['Tea is old.', None\]"),
+    ],
+)
+def test_override_of_split_text_must_return_a_list_of_texts(result: Any, got: str) -> None:
     class Wrong(SentenceNodeParser):
         def split_text(self, text: str) -> list[str]:
             return result  # type: ignore[no-any-return]
 
-    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {result!r}"):
+    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {got}"):
         Wrong()([DOCUMENT])
 
 
