@@ -32,6 +32,7 @@ from rag_splitters.llama_index.nodes import (
     check_node,
     chunk_nodes,
     holds_more_than_text,
+    link_again,
     link_nodes,
     link_parts,
     metadata_text,
@@ -256,10 +257,13 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Complete the nodes that a subclass's `_parse_nodes` made; ours are complete.
 
         LlamaIndex adds the document's metadata and the neighbours. It would also replace exact
-        positions by guesses.
+        positions by guesses. Ours are linked again if a subclass may have changed them.
         """
         is_own = self.overrides("_parse_nodes", "_aparse_nodes")
         if not is_own or all("chunk_index" in node.metadata for node in nodes):
+            is_changed = is_own or self.overrides("_postprocess_parsed_nodes")
+            if is_changed and self.include_prev_next_rel:
+                link_again(nodes)
             return nodes
         chunks = [node for node in nodes if isinstance(node, TextNode)]
         positions = [(chunk.start_char_idx, chunk.end_char_idx) for chunk in chunks]

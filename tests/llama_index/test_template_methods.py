@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 from rag_splitters import Span
 from rag_splitters.llama_index import (
+    HierarchicalNodeParser,
     RecursiveNodeParser,
     SentenceNodeParser,
     SentenceWindowNodeParser,
@@ -199,6 +200,57 @@ def test_nodes_of_an_override_keep_their_own_positions_and_source() -> None:
 def test_override_of_postprocessing_is_used(way: Any) -> None:
     nodes = way(Postprocessed(**SMALL, length_function="words"))
     assert contents(nodes) == [("Milk is white.", 25, 39)]
+
+
+def drop_and_rename(nodes: Sequence[BaseNode]) -> list[BaseNode]:
+    kept = [node for node in nodes if "Milk" not in node.get_content()]
+    for number, node in enumerate(kept):
+        node.id_ = f"node-{number}"
+    return kept
+
+
+class Renamed(SentenceNodeParser):
+    """Leaves out some of our nodes, and gives the others ids of its own."""
+
+    def _parse_nodes(self, *args: Any, **kwargs: Any) -> list[BaseNode]:
+        return drop_and_rename(super()._parse_nodes(*args, **kwargs))
+
+
+class RenamedLater(SentenceNodeParser):
+    """The same, before the nodes are completed."""
+
+    def _postprocess_parsed_nodes(self, nodes: Any, *args: Any) -> list[BaseNode]:
+        return super()._postprocess_parsed_nodes(drop_and_rename(nodes), *args)
+
+
+@every_way
+@pytest.mark.parametrize("kind", [Renamed, RenamedLater])
+def test_neighbours_are_those_that_an_override_leaves(way: Any, kind: Any) -> None:
+    nodes = way(kind(**SMALL, length_function="words"))
+    ids = ["node-0", "node-1", "node-2"]
+    assert [node.node_id for node in nodes] == ids
+    assert [node.next_node and node.next_node.node_id for node in nodes] == [*ids[1:], None]
+    assert [node.prev_node and node.prev_node.node_id for node in nodes] == [None, *ids[:-1]]
+    without = kind(**SMALL, length_function="words", include_prev_next_rel=False)
+    assert not any(node.next_node or node.prev_node for node in way(without))
+
+
+@pytest.mark.parametrize("metadata", [{}, {"level": "mine"}], ids=["plain", "key taken"])
+def test_override_that_changes_nothing_keeps_the_links_of_trees_and_parts(metadata: Any) -> None:
+    class Same(HierarchicalNodeParser):
+        def _parse_nodes(self, *args: Any, **kwargs: Any) -> list[BaseNode]:
+            return super()._parse_nodes(*args, **kwargs)
+
+    document = Document(text=f"# Tea\n\n{TEXT}\n\n## Milk\n\n{TEXT}", id_="a", metadata=metadata)
+    sizes: dict[str, Any] = {"chunk_overlap": 0, "count_metadata": False}
+    parts = TokenNodeParser(chunk_size=16, **sizes)([document])
+    for sources, levels in (([document], [24, 12, 6]), (parts, [6])):
+        same, expected = (
+            [node.relationships for node in kind(chunk_sizes=levels, **sizes)(sources)]
+            for kind in (Same, HierarchicalNodeParser)
+        )
+        assert same == expected
+        assert len(same) > 4
 
 
 def test_chunks_of_an_override_leave_room_for_metadata() -> None:
