@@ -281,7 +281,6 @@ def is_ours(kind: type[Any]) -> bool:
 
 
 def _source(text: str, metadata: Mapping[str, Any] | None, id: str | None) -> Source:
-    check_has(metadata or {}, "items", "metadata as a dictionary")
     return Source(text, metadata or {}, id)
 
 
