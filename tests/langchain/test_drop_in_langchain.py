@@ -109,6 +109,12 @@ def test_overlap_is_read_in_units() -> None:
     assert ours.HybridTextSplitter(chunk_overlap=7)._chunk_overlap == 7
 
 
+def test_unit_is_that_of_the_strategy_inside() -> None:
+    inner = RecursiveTextSplitter(length_function="words")
+    assert ours.TitledTextSplitter(chunker=inner)._length_function("one two") == 2
+    assert ours.ModalityTextSplitter()._length_function("one two") == 7
+
+
 def test_separators_are_those_that_are_used() -> None:
     assert RecursiveTextSplitter()._separators == RecursiveCharacterTextSplitter()._separators
     assert RecursiveTextSplitter(separators=["|"])._separators == ["|"]
