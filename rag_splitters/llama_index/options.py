@@ -14,7 +14,8 @@ from rag_splitters.parameters.messages import describe_value
 
 _SEPARATORS = "token windows have no separators; use RecursiveNodeParser(separators=[...])"
 _LEVELS = "pass chunk_sizes=[...], the size of each level"
-_WRITTEN = {"class_name", "version"}
+VERSION_KEY = "rag_splitters_version"  # a subclass may have a parameter "version"
+_WRITTEN = {"class_name", VERSION_KEY}
 """What `to_dict` and `model_dump` write besides parameters."""
 
 

@@ -39,7 +39,7 @@ from rag_splitters.llama_index.nodes import (
     text_of,
     user_id,
 )
-from rag_splitters.llama_index.options import our_parameters
+from rag_splitters.llama_index.options import VERSION_KEY, our_parameters
 from rag_splitters.models.calling import showing
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.conversions import length_in_tokens
@@ -160,7 +160,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """
         with names_within_process():
             parameters = super().to_dict(**kwargs)
-        return {**dict(sorted(parameters.items())), "version": __version__}
+        return {**dict(sorted(parameters.items())), VERSION_KEY: __version__}
 
     def __eq__(self, other: object) -> bool:
         """Compare the parameters; each parser has a callback manager of its own."""

@@ -188,14 +188,17 @@ def test_attributes_are_pickled(kind: Any) -> None:
 def test_fields_and_private_attributes_may_be_declared(base: Any) -> None:
     class Declared(base):  # type: ignore[misc]
         factor: int = 2
+        version: int = 1
         _counts: dict[str, int] = PrivateAttr(default_factory=dict)
 
-    one = Declared(factor=3)
+    one = Declared(factor=3, version=4)
     one._counts["a"] = 1
     again = copy.deepcopy(one)
     one._counts = {}
     assert (again.factor, again._counts, one._counts, Declared()._counts) == (3, {"a": 1}, {}, {})
-    assert one.model_dump()["factor"] == 3
+    assert (one.model_dump()["factor"], one.version) == (3, 4)
+    if isinstance(one, RecursiveNodeParser):
+        assert Declared.from_dict(one.to_dict()).version == one.to_dict()["version"] == 4
     with pytest.raises(ValueError, match="factor must be a whole number"):
         Declared(factor="x")
 
