@@ -119,6 +119,11 @@ def strip_whitespace(splitter: Any) -> Any:
     return getattr(splitter, "strip_whitespace", not isinstance(splitter, _WINDOWS))
 
 
+def is_separator_regex(splitter: Any) -> bool:
+    """Return whether `separators` returns regular expressions; those of a language are."""
+    return splitter.is_regex or getattr(splitter, "language", None) is not None
+
+
 def separators(splitter: Any) -> list[str]:
     """Return the separators of a splitter, or those of its language, as LangChain lists them."""
     if splitter.separators is not None:

@@ -18,6 +18,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.langchain.documents import check_document, chunk_documents
 from rag_splitters.langchain.options import (
     chunk_overlap,
+    is_separator_regex,
     keep_separator,
     langchain_attribute,
     length_function,
@@ -93,7 +94,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     _chunk_size = langchain_attribute("chunk_size")
     _keep_separator = langchain_attribute("keep_separator", keep_separator)
     _length_function = langchain_attribute("length_function", length_function)
-    _is_separator_regex = langchain_attribute("is_regex")
+    _is_separator_regex = langchain_attribute("is_regex", is_separator_regex)
     _strip_whitespace = langchain_attribute("strip_whitespace", strip_whitespace)
 
     @override

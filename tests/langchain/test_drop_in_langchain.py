@@ -103,6 +103,15 @@ def test_attributes_that_other_code_reads_are_there(theirs: Any, kind: Any, opti
     assert other._length_function(PROSE) == one._length_function(PROSE)
 
 
+def test_attributes_of_a_splitter_for_a_language_are_there() -> None:
+    one, other = (
+        kind.from_language(Language.PYTHON, chunk_size=50, chunk_overlap=5)
+        for kind in (RecursiveCharacterTextSplitter, RecursiveTextSplitter)
+    )
+    for name in set(vars(one)) - {"_length_function", "_separators", "_add_start_index"}:
+        assert getattr(other, name) == getattr(one, name), name
+
+
 def test_overlap_is_read_in_units() -> None:
     assert ours.TokenTextSplitter()._chunk_overlap == 25
     assert RecursiveTextSplitter(chunk_size=50, chunk_overlap=0.1)._chunk_overlap == 5
