@@ -179,6 +179,10 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
             "model_name": model_name,
             "allowed_special": allowed_special,
         }
+        if "encoding_name" not in cls.positional:
+            # As LangChain does: a subclass may have a constructor without the other names.
+            unit = {name: kwargs.pop(name) for name in ("length_function",) if name in kwargs}
+            tokenizer = cls.translate_parameters({**unit, **tokenizer})
         return cls(**kwargs, **tokenizer)
 
     @classmethod
@@ -324,6 +328,9 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
         >>> splitter.split_text("def one():\\n    return 1\\n\\ndef two():\\n    return 2")
         ['def one():\\n    return 1', 'def two():\\n    return 2']
         """
+        if cls.overrides("get_separators_for_language"):
+            separators = cls.get_separators_for_language(language)
+            return cls(separators=separators, is_separator_regex=True, **kwargs)  # type: ignore[call-arg]
         return cls(language=language, **kwargs)
 
     @staticmethod

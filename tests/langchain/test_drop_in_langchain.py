@@ -178,6 +178,36 @@ def test_subclass_written_for_langchain_works() -> None:
     ]
 
 
+@every_pair
+def test_constructors_of_a_subclass_get_the_parameters_of_langchain(theirs: Any, kind: Any) -> None:
+    for base in (theirs, kind):
+
+        class Fixed(base):  # type: ignore[misc]
+            def __init__(self, chunk_size: int = 9, length_function: Any = len) -> None:
+                super().__init__(
+                    chunk_size=chunk_size, chunk_overlap=0, length_function=length_function
+                )
+
+        assert Fixed(chunk_size=5)._chunk_size == 5
+        if base is kind:  # LangChain downloads the encoding
+            splitter = Fixed.from_tiktoken_encoder("o200k_base", chunk_size=7)
+            assert (splitter._chunk_size, splitter.length_function) == (7, "tokens:o200k_base")
+            with pytest.raises(ValueError, match="pass length_function or encoding_name, not both"):
+                Fixed.from_tiktoken_encoder(length_function=len)
+
+
+def test_separators_for_a_language_of_a_subclass_are_used() -> None:
+    for base in (RecursiveCharacterTextSplitter, RecursiveTextSplitter):
+
+        class Laws(base):  # type: ignore[misc, valid-type]
+            @staticmethod
+            def get_separators_for_language(language: Any) -> list[str]:
+                return [r"\n§ \d", " "]
+
+        laws = Laws.from_language("laws", chunk_size=16, chunk_overlap=0)
+        assert laws.split_text("§ 1 Tea is hot.\n§ 2 Milk.") == ["§ 1 Tea is hot.", "§ 2 Milk."]
+
+
 def test_separators_are_assigned_by_a_subclass() -> None:
     class Semicolons(RecursiveTextSplitter):
         def __init__(self, **parameters: Any) -> None:
