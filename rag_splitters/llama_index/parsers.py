@@ -238,7 +238,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         if self.overrides("_parse_nodes", "split_text_metadata_aware"):
-            return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
+            return await asyncio.to_thread(
+                self._parse_nodes, nodes, show_progress=show_progress, **kwargs
+            )
         sources = await asyncio.to_thread(self._sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _model_bar(show_progress):

@@ -59,12 +59,10 @@ class Aware(SentenceNodeParser):
 
 
 class Marked(SentenceNodeParser):
-    """Adds to the nodes."""
+    """Adds to the nodes; as LlamaIndex does, the caller names all parameters but the first."""
 
-    def _parse_nodes(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
-    ) -> list[BaseNode]:
-        parsed = super()._parse_nodes(nodes, show_progress, **kwargs)
+    def _parse_nodes(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+        parsed = super()._parse_nodes(nodes, **kwargs)
         for node in parsed:
             node.metadata["mark"] = True
         return parsed
