@@ -283,7 +283,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self.check_parameters()
         with_context = any(each.counts_context for each in chunkers_in(self))
         prefixes = [""] * len(nodes)
-        if self.count_metadata and (self.include_metadata or with_context):
+        if self.count_metadata and self.overrides("_get_metadata_str"):
+            prefixes = list(map(self._get_metadata_str, nodes))
+        elif self.count_metadata and (self.include_metadata or with_context):
             own = self.include_metadata
             prefixes = [
                 metadata_text(node, with_own=own, with_context=with_context) for node in nodes

@@ -251,6 +251,19 @@ def test_override_that_changes_nothing_keeps_the_links_of_trees_and_parts(metada
         assert len(same) > 4
 
 
+@every_way
+def test_override_of_the_metadata_that_count_is_used(way: Any) -> None:
+    class Uncounted(SentenceNodeParser):
+        def _get_metadata_str(self, node: BaseNode) -> str:
+            assert node.metadata == {"author": "Ann"}
+            return ""
+
+    sizes: dict[str, Any] = {"chunk_size": 4, "chunk_overlap": 0, "length_function": "words"}
+    nodes = way(Uncounted(**sizes))
+    assert contents(nodes) == contents(way(SentenceNodeParser(**sizes, count_metadata=False)))
+    assert contents(nodes) != contents(way(SentenceNodeParser(**sizes)))
+
+
 def test_chunks_of_an_override_leave_room_for_metadata() -> None:
     class Plain(RecursiveNodeParser):
         def split_text(self, text: str) -> list[str]:
