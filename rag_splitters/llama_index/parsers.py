@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -21,6 +22,7 @@ from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
 from rag_splitters import __version__, chunkers
+from rag_splitters.calls import with_value
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
@@ -88,6 +90,10 @@ _IdFunction = Annotated[
     WrapSerializer(lambda value, describe: None if value is default_id_func else describe(value)),
     WithJsonSchema({"type": "string"}),
 ]
+
+
+_identities: ContextVar[Identities | None] = ContextVar("_identities", default=None)
+"""The ids of one call, in which a subclass may cut equal parts of a document one by one."""
 
 
 class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
@@ -212,7 +218,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Cut documents, which are read once, into nodes."""
-        return super().get_nodes_from_documents(_list_nodes(documents), show_progress, **kwargs)
+        nodes = _list_nodes(documents)
+        with with_value(_identities, Identities()):
+            return super().get_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
     async def aget_nodes_from_documents(
@@ -220,7 +228,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     ) -> list[BaseNode]:
         """Asynchronous `get_nodes_from_documents`; models are awaited."""
         nodes = await asyncio.to_thread(_list_nodes, documents)
-        return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
+        with with_value(_identities, Identities()):
+            return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
     def _parse_nodes(
@@ -312,7 +321,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
         """Make a node of every span, linked to its source, neighbours, parent and children."""
-        identities = Identities()
+        identities = _identities.get() or Identities()
         assembled: list[BaseNode] = []
         before: list[TextNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):

@@ -252,6 +252,19 @@ def test_override_that_changes_nothing_keeps_the_links_of_trees_and_parts(metada
 
 
 @every_way
+def test_equal_texts_that_an_override_cuts_one_by_one_have_ids_of_their_own(way: Any) -> None:
+    class Twice(SentenceNodeParser):
+        def _parse_nodes(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+            return super()._parse_nodes(nodes, **kwargs) + super()._parse_nodes(nodes, **kwargs)
+
+    nodes = way(Twice(**SMALL, length_function="words"))
+    assert [node.text for node in nodes[:4]] == [node.text for node in nodes[4:]]
+    ids = [node.node_id for node in nodes]
+    assert len(set(ids)) == 8
+    assert [node.node_id for node in way(Twice(**SMALL, length_function="words"))] == ids
+
+
+@every_way
 def test_override_of_the_metadata_that_count_is_used(way: Any) -> None:
     class Uncounted(SentenceNodeParser):
         def _get_metadata_str(self, node: BaseNode) -> str:
