@@ -38,16 +38,16 @@ class FrontEnd(Chunker):
     metadata; None: no pages."""
 
     unused_methods: ClassVar[tuple[str, ...]] = ()
-    """Private methods of the framework's own classes, which are not called here."""
+    """Methods by which the framework's own classes cut, and which are not called here."""
 
     _unused: ClassVar[str] = ""  # one that the class defines
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse a class that cuts by a private method that nothing would call."""
+        """Refuse a class that cuts by a method that nothing would call."""
         if cls._unused:
             raise InputTypeError(
                 f"{cls.__name__}.{cls._unused} would never be called: the framework's own classes "
-                "have a private method of this name, and ours have not; override split_text instead"
+                "have a method of this name, and ours have not; override split_text instead"
             )
         return super().__new__(cls, *args, **kwargs)
 

@@ -79,7 +79,10 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     ['tick', ' tock']
     """
 
-    unused_methods: ClassVar[tuple[str, ...]] = ("_split_text", "_merge_splits", "_join_docs")
+    unused_methods: ClassVar[tuple[str, ...]] = (
+        *("_split_text", "_merge_splits", "_join_docs", "_get_single_sentences_list"),
+        *("_calculate_sentence_distances", "_calculate_breakpoint_threshold"),
+    )
 
     add_start_index: bool = True
     """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to

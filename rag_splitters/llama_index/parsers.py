@@ -113,6 +113,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     unused_methods: ClassVar[tuple[str, ...]] = (
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
+        *("_token_size", "_chunk_node", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
+        *("_build_sentence_groups", "_build_node_chunks"),
+        *("build_semantic_nodes_from_documents", "abuild_semantic_nodes_from_documents"),
+        *("build_window_nodes_from_documents", "_calculate_distances_between_sentence_groups"),
     )
 
     id_func: _IdFunction = default_id_func

@@ -323,10 +323,15 @@ def test_pipeline_with_cache_and_docstore_uses_the_override(tmp_path: Any) -> No
     assert len(plain.run(documents=[DOCUMENT])) == 4
 
 
-@pytest.mark.parametrize("name", ["_split_text", "_split", "_merge", "_postprocess_chunks"])
-def test_private_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(
-    name: str,
-) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("_split_text", "_split", "_merge", "_postprocess_chunks", "_token_size", "_chunk_node"),
+        *("build_semantic_nodes_from_documents", "build_window_nodes_from_documents"),
+        *("_build_sentence_groups", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
+    ],
+)
+def test_other_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(name: str) -> None:
     def method(self: Any, *args: Any) -> Any:
         return args[0].split("\n\n")
 
