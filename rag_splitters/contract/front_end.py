@@ -47,7 +47,7 @@ class FrontEnd(Chunker):
         if cls._unused:
             raise InputTypeError(
                 f"{cls.__name__}.{cls._unused} would never be called: the framework's own classes "
-                "have a method of this name, and ours have not; override split_text instead"
+                "cut with this method, and ours do not; override split_text instead"
             )
         return super().__new__(cls, *args, **kwargs)
 

@@ -28,7 +28,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
-from rag_splitters.contract.sized import chunkers_in, replace_inside
+from rag_splitters.contract.sized import chunkers_in, replace_inside, unit_of
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     check_node,
@@ -48,7 +48,7 @@ from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.sizing import LengthFunction
+from rag_splitters.text.sizing import LengthFunction, text_length
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -114,7 +114,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     unused_methods: ClassVar[tuple[str, ...]] = (
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
         *("_token_size", "_chunk_node", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
-        *("_build_sentence_groups", "_build_node_chunks"),
+        *("_build_sentence_groups", "_build_node_chunks", "_build_node_from_split"),
         *("build_semantic_nodes_from_documents", "abuild_semantic_nodes_from_documents"),
         *("build_window_nodes_from_documents", "_calculate_distances_between_sentence_groups"),
     )
@@ -204,6 +204,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Restore the state; with LlamaIndex's own method, every parameter would count as set."""
         fields = {"callback_manager": CallbackManager([]), **state["__dict__"]}
         BaseModel.__setstate__(self, {**state, "__dict__": fields})
+
+    def _token_size(self, text: str) -> int:
+        """Return the size of a text; other code asks LlamaIndex's splitters for it."""
+        return text_length(text, unit_of(self))
 
     @override
     def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:

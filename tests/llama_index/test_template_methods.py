@@ -329,6 +329,7 @@ def test_pipeline_with_cache_and_docstore_uses_the_override(tmp_path: Any) -> No
         *("_split_text", "_split", "_merge", "_postprocess_chunks", "_token_size", "_chunk_node"),
         *("build_semantic_nodes_from_documents", "build_window_nodes_from_documents"),
         *("_build_sentence_groups", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
+        "_build_node_from_split",
     ],
 )
 def test_other_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(name: str) -> None:
