@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
-from rag_splitters.calls import arun, run, together
+from rag_splitters.calls import arun, run, together, with_value
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds
@@ -25,6 +26,9 @@ from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks
 from rag_splitters.text.origin import add_places
+
+validating: ContextVar[Any] = ContextVar("validating", default=None)
+"""The object whose validators, which a subclass may have added, are running."""
 
 
 class Chunker(BaseModel):
@@ -79,7 +83,7 @@ class Chunker(BaseModel):
         attributes = dict(self.__dict__)  # of a subclass, which may have set them already
         parameters = self.translate_parameters(_by_name(type(self), args, parameters))
         implied = without(self.implied_parameters(parameters), parameters)
-        with plain_errors(type(self)):
+        with plain_errors(type(self)), with_value(validating, self):
             super().__init__(**parameters, **implied)
         self.model_fields_set.difference_update(implied)
         self.__dict__.update(without(attributes, self.__dict__))

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from typing_extensions import Self
 
-from rag_splitters.contract.chunker import Chunker, is_ours, without
+from rag_splitters.calls import with_value
+from rag_splitters.contract.chunker import Chunker, is_ours, validating, without
 from rag_splitters.contract.own_texts import base_texts, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError, InputTypeError
@@ -74,11 +75,13 @@ class FrontEnd(Chunker):
         if name not in kind.model_fields or not self._is_initialised:
             self._assign_other(name, value)
             return
-        trial = self.model_copy()
-        with plain_errors(kind):
-            BaseModel.__setattr__(trial, name, value)
+        values = {name: value}
+        if validating.get() is not self:  # in a validator, pydantic would call that again
+            trial = self.model_copy()
+            with plain_errors(kind), with_value(validating, trial):
+                BaseModel.__setattr__(trial, name, value)
+            values = {**trial.__dict__}
         self.model_fields_set.add(name)
-        values = {**trial.__dict__}
         values |= without(kind.implied_parameters({name: values[name]}), self.model_fields_set)
         self.__dict__.update(values)
 

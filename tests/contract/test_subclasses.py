@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from llama_index.core.schema import Document
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, model_validator
 
 from rag_splitters import (
     CATALOGUE,
@@ -201,6 +201,29 @@ def test_fields_and_private_attributes_may_be_declared(base: Any) -> None:
         assert Declared.from_dict(one.to_dict()).version == one.to_dict()["version"] == 4
     with pytest.raises(ValueError, match="factor must be a whole number"):
         Declared(factor="x")
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS[:4])  # a core chunker cannot be changed
+def test_validators_of_a_subclass_may_assign(base: Any) -> None:
+    class Validated(base):  # type: ignore[misc]
+        label: str = ""
+
+        @model_validator(mode="after")
+        def derive(self) -> Any:
+            self.label = f"{self.chunk_size} {self.length_function}"
+            self.chunk_overlap = min(self.chunk_overlap, 5)
+            return self
+
+    one = Validated(chunk_size=30, length_function="words", chunk_overlap=9)
+    assert (one.label, one.chunk_overlap) == ("30 words", 5)
+    one.chunk_size = 40
+    assert (one.label, one.chunk_overlap) == ("40 words", 5)
+    one.chunk_overlap = 7
+    assert one.chunk_overlap == 5
+    with pytest.raises(ValueError, match="chunk_size must be a whole number"):
+        one.chunk_size = "x"
+    plain = base(chunk_size=40, length_function="words", chunk_overlap=5)
+    assert one.split_text(TEXT) == plain.split_text(TEXT)
 
 
 @pytest.mark.parametrize("base", FRONT_ENDS)
