@@ -22,7 +22,8 @@ _WRITTEN = {"class_name", VERSION_KEY}
 def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Translate LlamaIndex's names of a parser's parameters into ours: see `translate`."""
     unset = {"callback_manager"} if parameters.get("callback_manager") is None else set[str]()
-    return translate(kind, without(parameters, _WRITTEN | unset), _RULES)
+    unset |= _WRITTEN | kind.model_computed_fields.keys()
+    return translate(kind, without(parameters, unset), _RULES)
 
 
 def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
