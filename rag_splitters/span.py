@@ -22,7 +22,7 @@ class Source:
         prefix: text that will be put before each of its chunks, such as a title; chunks are small
             enough that both fit into the maximum size.
 
-    Raises TypeError if the text or the id is not a string.
+    Raises TypeError if the text or the id is not a string, or if the metadata is not a dictionary.
     """
 
     text: str
@@ -38,6 +38,9 @@ class Source:
             raise InputTypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
         if self.id is not None and not isinstance(self.id, str):
             raise InputTypeError(f"the id of a text must be a string, got {self.id!r}")
+        if not isinstance(self.metadata, Mapping):
+            got = f"{self.metadata!r:.40}"
+            raise InputTypeError(f"the metadata of a text must be a dictionary, got {got}")
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
         """Return a part of this source, which begins at `start`, as a source of its own."""

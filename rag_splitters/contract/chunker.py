@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import Self
 
-from rag_splitters.calls import arun, run, together
+from rag_splitters.calls import arun, run, together, with_value
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.contract.line_breaks import plan_with_line_feeds
@@ -25,6 +26,9 @@ from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks
 from rag_splitters.text.origin import add_places
+
+validating: ContextVar[Any] = ContextVar("validating", default=None)
+"""The object whose validators, which a subclass may have added, are running."""
 
 
 class Chunker(BaseModel):
@@ -61,7 +65,8 @@ class Chunker(BaseModel):
 
     strategy: ClassVar[str] = ""
     """The name under which the strategy is registered; "" if it is not. A class that defines
-    another `spans` or `plan` is another strategy, which `register` gives a name."""
+    another `spans`, `plan` or, in a front end, `split_text` is another strategy, which `register`
+    gives a name."""
 
     positional: ClassVar[tuple[str, ...]] = ()
     """The parameters that may be passed by position, in this order."""
@@ -78,7 +83,7 @@ class Chunker(BaseModel):
         attributes = dict(self.__dict__)  # of a subclass, which may have set them already
         parameters = self.translate_parameters(_by_name(type(self), args, parameters))
         implied = without(self.implied_parameters(parameters), parameters)
-        with plain_errors(type(self)):
+        with plain_errors(type(self)), with_value(validating, self):
             super().__init__(**parameters, **implied)
         self.model_fields_set.difference_update(implied)
         self.__dict__.update(without(attributes, self.__dict__))
@@ -280,7 +285,6 @@ def is_ours(kind: type[Any]) -> bool:
 
 
 def _source(text: str, metadata: Mapping[str, Any] | None, id: str | None) -> Source:
-    check_has(metadata or {}, "items", "metadata as a dictionary")
     return Source(text, metadata or {}, id)
 
 

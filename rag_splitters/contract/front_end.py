@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from typing_extensions import Self
 
-from rag_splitters.contract.chunker import Chunker, is_ours, without
+from rag_splitters.calls import with_value
+from rag_splitters.contract.chunker import Chunker, is_ours, validating, without
 from rag_splitters.contract.own_texts import base_texts, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError, InputTypeError
@@ -38,16 +39,16 @@ class FrontEnd(Chunker):
     metadata; None: no pages."""
 
     unused_methods: ClassVar[tuple[str, ...]] = ()
-    """Private methods of the framework's own classes, which are not called here."""
+    """Methods by which the framework's own classes cut, and which are not called here."""
 
     _unused: ClassVar[str] = ""  # one that the class defines
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse a class that cuts by a private method that nothing would call."""
+        """Refuse a class that cuts by a method that nothing would call."""
         if cls._unused:
             raise InputTypeError(
                 f"{cls.__name__}.{cls._unused} would never be called: the framework's own classes "
-                "have a private method of this name, and ours have not; override split_text instead"
+                "cut with this method, and ours do not; override split_text instead"
             )
         return super().__new__(cls, *args, **kwargs)
 
@@ -60,8 +61,12 @@ class FrontEnd(Chunker):
         unused = [name for name in cls.unused_methods if any(name in vars(kind) for kind in own)]
         # Its own way to cut may call them.
         cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
-        is_strategy = cls.plan is not Chunker.plan
-        if is_strategy and cls.overrides("split_text") and not hasattr(cls.plan, "by_split_text"):
+        if cls.plan is Chunker.plan or not cls.overrides("split_text"):
+            return
+        owner = next(kind for kind in cls.__mro__ if "split_text" in vars(kind))
+        if "strategy" not in vars(cls) and (owner is cls or not issubclass(owner, Chunker)):
+            cls.strategy = ""  # it is another strategy
+        if not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
 
@@ -70,11 +75,13 @@ class FrontEnd(Chunker):
         if name not in kind.model_fields or not self._is_initialised:
             self._assign_other(name, value)
             return
-        trial = self.model_copy()
-        with plain_errors(kind):
-            BaseModel.__setattr__(trial, name, value)
+        values = {name: value}
+        if validating.get() is not self:  # in a validator, pydantic would call that again
+            trial = self.model_copy()
+            with plain_errors(kind), with_value(validating, trial):
+                BaseModel.__setattr__(trial, name, value)
+            values = {**trial.__dict__}
         self.model_fields_set.add(name)
-        values = {**trial.__dict__}
         values |= without(kind.implied_parameters({name: values[name]}), self.model_fields_set)
         self.__dict__.update(values)
 

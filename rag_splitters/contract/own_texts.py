@@ -15,7 +15,9 @@ from functools import wraps
 from typing import Any
 
 from rag_splitters.calls import call, with_value
+from rag_splitters.errors import InputTypeError
 from rag_splitters.parameters.checks import check_list
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.span import Source, Span
 
 
@@ -54,8 +56,11 @@ def own_spans(
     cutting = _Cutting(type(front_end), source)
     with with_value(_cutting, cutting):
         result = split_text(source.text)
-        check_list(result, f"texts from {type(front_end).__name__}")
+        expected = f"texts from {type(front_end).__name__}"
+        check_list(result, expected)
         texts = list(result)
+    if not all(isinstance(each, str) for each in texts):
+        raise InputTypeError(f"expected a list of {expected}, got {describe_value(texts)}")
     if texts == [span.text_of(source.text) for span in cutting.spans]:
         return cutting.spans
     return list(_locate(texts, source.text, cutting.spans))

@@ -71,7 +71,7 @@ def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
     fields = core.model_fields if core is not None and is_registered else kind.model_fields
     parameters = chunker.model_dump(include=set(fields))
     name = kind.strategy if is_registered else describe(kind)
-    return {**{key: parameters[key] for key in fields}, "strategy": name}
+    return {**{key: parameters[key] for key in fields if key in parameters}, "strategy": name}
 
 
 def _load_chunker(value: Any, info: ValidationInfo) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from rag_splitters import chunkers
 from rag_splitters.contract.chunker import Chunker, without
 from rag_splitters.contract.options import Rules, ignore, only, rename, translate
+from rag_splitters.contract.sized import unit_of
 from rag_splitters.structure.languages import language_record
 from rag_splitters.text.sizing import text_length
 
@@ -104,7 +105,7 @@ def chunk_overlap(splitter: Any) -> Any:
 
 def length_function(splitter: Any) -> Callable[[str], int]:
     """Return a function that measures a text in a splitter's unit."""
-    return partial(text_length, length_function=splitter.length_function)
+    return partial(text_length, length_function=unit_of(splitter))
 
 
 def keep_separator(splitter: Any) -> Any:
@@ -116,6 +117,11 @@ def keep_separator(splitter: Any) -> Any:
 def strip_whitespace(splitter: Any) -> Any:
     """Return whether a splitter removes white space at the edges of chunks."""
     return getattr(splitter, "strip_whitespace", not isinstance(splitter, _WINDOWS))
+
+
+def is_separator_regex(splitter: Any) -> bool:
+    """Return whether `separators` returns regular expressions; those of a language are."""
+    return splitter.is_regex or getattr(splitter, "language", None) is not None
 
 
 def separators(splitter: Any) -> list[str]:

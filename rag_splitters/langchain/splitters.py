@@ -18,6 +18,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.langchain.documents import check_document, chunk_documents
 from rag_splitters.langchain.options import (
     chunk_overlap,
+    is_separator_regex,
     keep_separator,
     langchain_attribute,
     length_function,
@@ -78,7 +79,10 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     ['tick', ' tock']
     """
 
-    unused_methods: ClassVar[tuple[str, ...]] = ("_split_text", "_merge_splits", "_join_docs")
+    unused_methods: ClassVar[tuple[str, ...]] = (
+        *("_split_text", "_merge_splits", "_join_docs", "_get_single_sentences_list"),
+        *("_calculate_sentence_distances", "_calculate_breakpoint_threshold"),
+    )
 
     add_start_index: bool = True
     """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to
@@ -93,7 +97,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     _chunk_size = langchain_attribute("chunk_size")
     _keep_separator = langchain_attribute("keep_separator", keep_separator)
     _length_function = langchain_attribute("length_function", length_function)
-    _is_separator_regex = langchain_attribute("is_regex")
+    _is_separator_regex = langchain_attribute("is_regex", is_separator_regex)
     _strip_whitespace = langchain_attribute("strip_whitespace", strip_whitespace)
 
     @override
@@ -178,6 +182,10 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
             "model_name": model_name,
             "allowed_special": allowed_special,
         }
+        if "encoding_name" not in cls.positional:
+            # As LangChain does: a subclass may have a constructor without the other names.
+            unit = {name: kwargs.pop(name) for name in ("length_function",) if name in kwargs}
+            tokenizer = cls.translate_parameters({**unit, **tokenizer})
         return cls(**kwargs, **tokenizer)
 
     @classmethod
@@ -323,6 +331,9 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
         >>> splitter.split_text("def one():\\n    return 1\\n\\ndef two():\\n    return 2")
         ['def one():\\n    return 1', 'def two():\\n    return 2']
         """
+        if cls.overrides("get_separators_for_language"):
+            separators = cls.get_separators_for_language(language)
+            return cls(separators=separators, is_separator_regex=True, **kwargs)  # type: ignore[call-arg]
         return cls(language=language, **kwargs)
 
     @staticmethod

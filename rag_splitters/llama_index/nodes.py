@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from llama_index.core.schema import (
@@ -192,7 +192,7 @@ def link_nodes(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighb
     for index, relations in children.items():
         chunks[index].relationships[NodeRelationship.CHILD] = relations
     if include_neighbours:
-        _link_neighbours(chunks, spans, related)
+        _link_neighbours(chunks, related)
 
 
 def link_parts(before: Sequence[TextNode], after: Sequence[TextNode]) -> None:
@@ -203,14 +203,26 @@ def link_parts(before: Sequence[TextNode], after: Sequence[TextNode]) -> None:
         first.relationships[NodeRelationship.PREVIOUS] = _relation(before[-1])
 
 
-def _link_neighbours(
-    chunks: Sequence[TextNode], spans: Sequence[Span], related: Callable[[int], RelatedNodeInfo]
-) -> None:
+def link_again(nodes: Sequence[BaseNode]) -> None:
+    """Link neighbours anew, after a subclass has left out some nodes or given them other ids."""
+    for document, group in groupby(nodes, lambda node: node.ref_doc_id):
+        chunks = list(group)
+        if document is not None:
+            for chunk in chunks:
+                chunk.relationships.pop(NodeRelationship.PREVIOUS, None)
+                chunk.relationships.pop(NodeRelationship.NEXT, None)
+            _link_neighbours(chunks, list(map(_relation, chunks)).__getitem__)
+
+
+def _link_neighbours(chunks: Sequence[BaseNode], related: Callable[[int], RelatedNodeInfo]) -> None:
     """Link neighbours; in a tree, those of the same level, or leaves with leaves."""
     rows: dict[int | None, list[int]] = defaultdict(list)
-    for index, (chunk, span) in enumerate(zip(chunks, spans, strict=True)):
+    levels: dict[str, int] = {}
+    for index, chunk in enumerate(chunks):
+        parent = chunk.parent_node
+        levels[chunk.node_id] = 0 if parent is None else levels.get(parent.node_id, -1) + 1
         is_inner = NodeRelationship.CHILD in chunk.relationships
-        rows[span.level if is_inner else None].append(index)
+        rows[levels[chunk.node_id] if is_inner else None].append(index)
     for row in rows.values():
         for one, other in pairwise(row):
             chunks[one].relationships[NodeRelationship.NEXT] = related(other)

@@ -14,14 +14,16 @@ from rag_splitters.parameters.messages import describe_value
 
 _SEPARATORS = "token windows have no separators; use RecursiveNodeParser(separators=[...])"
 _LEVELS = "pass chunk_sizes=[...], the size of each level"
-_WRITTEN = {"class_name", "version"}
+VERSION_KEY = "rag_splitters_version"  # a subclass may have a parameter "version"
+_WRITTEN = {"class_name", VERSION_KEY}
 """What `to_dict` and `model_dump` write besides parameters."""
 
 
 def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Translate LlamaIndex's names of a parser's parameters into ours: see `translate`."""
     unset = {"callback_manager"} if parameters.get("callback_manager") is None else set[str]()
-    return translate(kind, without(parameters, _WRITTEN | unset), _RULES)
+    unset |= _WRITTEN | kind.model_computed_fields.keys()
+    return translate(kind, without(parameters, unset), _RULES)
 
 
 def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -21,31 +22,33 @@ from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
 from rag_splitters import __version__, chunkers
+from rag_splitters.calls import with_value
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
-from rag_splitters.contract.sized import chunkers_in, replace_inside
+from rag_splitters.contract.sized import chunkers_in, replace_inside, unit_of
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     check_node,
     chunk_nodes,
     holds_more_than_text,
+    link_again,
     link_nodes,
     link_parts,
     metadata_text,
     text_of,
     user_id,
 )
-from rag_splitters.llama_index.options import our_parameters
+from rag_splitters.llama_index.options import VERSION_KEY, our_parameters
 from rag_splitters.models.calling import showing
 from rag_splitters.parameters.checks import check_list
 from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.sizing import LengthFunction
+from rag_splitters.text.sizing import LengthFunction, text_length
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -89,6 +92,10 @@ _IdFunction = Annotated[
 ]
 
 
+_identities: ContextVar[Identities | None] = ContextVar("_identities", default=None)
+"""The ids of one call, in which a subclass may cut equal parts of a document one by one."""
+
+
 class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     """Mix-in that makes a chunker a LlamaIndex `NodeParser`.
 
@@ -106,6 +113,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     unused_methods: ClassVar[tuple[str, ...]] = (
         *("_split_text", "_split", "_merge", "_get_splits_by_fns", "_postprocess_chunks"),
+        *("_token_size", "_chunk_node", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
+        *("_build_sentence_groups", "_build_node_chunks", "_build_node_from_split"),
+        *("build_semantic_nodes_from_documents", "abuild_semantic_nodes_from_documents"),
+        *("build_window_nodes_from_documents", "_calculate_distances_between_sentence_groups"),
     )
 
     id_func: _IdFunction = default_id_func
@@ -159,7 +170,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """
         with names_within_process():
             parameters = super().to_dict(**kwargs)
-        return {**dict(sorted(parameters.items())), "version": __version__}
+        return {**dict(sorted(parameters.items())), VERSION_KEY: __version__}
 
     def __eq__(self, other: object) -> bool:
         """Compare the parameters; each parser has a callback manager of its own."""
@@ -194,6 +205,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         fields = {"callback_manager": CallbackManager([]), **state["__dict__"]}
         BaseModel.__setstate__(self, {**state, "__dict__": fields})
 
+    def _token_size(self, text: str) -> int:
+        """Return the size of a text; other code asks LlamaIndex's splitters for it."""
+        return text_length(text, unit_of(self))
+
     @override
     def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
         """Return the texts of chunks that leave room for this metadata.
@@ -211,7 +226,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Cut documents, which are read once, into nodes."""
-        return super().get_nodes_from_documents(_list_nodes(documents), show_progress, **kwargs)
+        nodes = _list_nodes(documents)
+        with with_value(_identities, Identities()):
+            return super().get_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
     async def aget_nodes_from_documents(
@@ -219,7 +236,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     ) -> list[BaseNode]:
         """Asynchronous `get_nodes_from_documents`; models are awaited."""
         nodes = await asyncio.to_thread(_list_nodes, documents)
-        return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
+        with with_value(_identities, Identities()):
+            return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
     def _parse_nodes(
@@ -237,7 +255,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         if self.overrides("_parse_nodes", "split_text_metadata_aware"):
-            return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
+            return await asyncio.to_thread(
+                self._parse_nodes, nodes, show_progress=show_progress, **kwargs
+            )
         sources = await asyncio.to_thread(self._sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _model_bar(show_progress):
@@ -256,10 +276,13 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Complete the nodes that a subclass's `_parse_nodes` made; ours are complete.
 
         LlamaIndex adds the document's metadata and the neighbours. It would also replace exact
-        positions by guesses.
+        positions by guesses. Ours are linked again if a subclass may have changed them.
         """
         is_own = self.overrides("_parse_nodes", "_aparse_nodes")
         if not is_own or all("chunk_index" in node.metadata for node in nodes):
+            is_changed = is_own or self.overrides("_postprocess_parsed_nodes")
+            if is_changed and self.include_prev_next_rel:
+                link_again(nodes)
             return nodes
         chunks = [node for node in nodes if isinstance(node, TextNode)]
         positions = [(chunk.start_char_idx, chunk.end_char_idx) for chunk in chunks]
@@ -277,7 +300,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self.check_parameters()
         with_context = any(each.counts_context for each in chunkers_in(self))
         prefixes = [""] * len(nodes)
-        if self.count_metadata and (self.include_metadata or with_context):
+        if self.count_metadata and self.overrides("_get_metadata_str"):
+            prefixes = list(map(self._get_metadata_str, nodes))
+        elif self.count_metadata and (self.include_metadata or with_context):
             own = self.include_metadata
             prefixes = [
                 metadata_text(node, with_own=own, with_context=with_context) for node in nodes
@@ -304,7 +329,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
         """Make a node of every span, linked to its source, neighbours, parent and children."""
-        identities = Identities()
+        identities = _identities.get() or Identities()
         assembled: list[BaseNode] = []
         before: list[TextNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,17 @@ class FileReader(BaseReader):
     def load_data(
         self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """Read the documents of a file or folder.
+        """Read the documents of a file or folder, as `lazy_load_data` does, into a list."""
+        return list(self.lazy_load_data(file, extra_info))
+
+    @override
+    def lazy_load_data(
+        self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Iterator[Document]:
+        """Yield the documents of a file or folder.
+
+        Their paths are their ids; the id of a message in a mailbox is the path, "#" and the
+        Message-ID.
 
         Parameters:
             file: a file or a folder. From a folder, files with the suffixes of these kinds are
@@ -60,17 +70,12 @@ class FileReader(BaseReader):
                 suffixes.
             extra_info: more metadata to add.
 
-        Returns: the documents, with their paths as their ids; the id of a message in a mailbox is
-        the path, "#" and the Message-ID.
-
         Raises: OSError, ValueError or ImportError, which names the file.
         """
-        documents = []
         for source in read_sources(file, self.options):
             own = {key: value for key, value in source.metadata.items() if key != "source"}
             metadata = {"file_path": source.metadata["source"], **(extra_info or {}), **own}
-            documents.append(_document(source, metadata, own.keys() - MAIL_KEYS))
-        return documents
+            yield _document(source, metadata, own.keys() - MAIL_KEYS)
 
 
 def _document(source: Source, metadata: dict[str, Any], hidden: Collection[str]) -> Document:

@@ -22,6 +22,7 @@ from rag_splitters.parameters.functions import (
 
 _NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name", "repo_id")
 _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
+_NO_NAME = ("", "unknown")  # the second is LlamaIndex's default
 
 
 def describe_model(model: Any) -> str:
@@ -58,7 +59,8 @@ def _describe_object(model: Any) -> str:
     """Return a name such as "gpt-4o(temperature=0.5)" or "my_package.MyModel"."""
     kind = type(model)
     values = [getattr(model, name, None) for name in _NAMES]
-    names = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+    own = (value for value in values if isinstance(value, str) and value not in _NO_NAME)
+    names = list(dict.fromkeys(own))
     first, *details = names or [f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"]
     for name in _NUMBERS:
         value = getattr(model, name, None)

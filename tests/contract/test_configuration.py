@@ -213,7 +213,29 @@ class OwnSplitter(rag_splitters.langchain.RecursiveTextSplitter):
         return [Span(0, len(text))] if text.strip() else []
 
 
+class OwnTexts(RecursiveNodeParser):
+    """A front end whose `split_text` cuts in another way."""
+
+    def split_text(self, text: str) -> list[str]:
+        return text.split()
+
+
+class RegisteredParser(OwnTexts):
+    """Another one, which is registered."""
+
+    def split_text(self, text: str) -> list[str]:
+        return super().split_text(text.upper())
+
+
+class LikeRegistered(RegisteredParser):
+    """Cuts in another way than the class that is registered."""
+
+    def split_text(self, text: str) -> list[str]:
+        return super().split_text(text)[:1]
+
+
 register("named", Named)
+register("registered_parser", RegisteredParser)
 
 
 def test_strategy_of_a_users_own_is_registered() -> None:
@@ -221,9 +243,13 @@ def test_strategy_of_a_users_own_is_registered() -> None:
         written = TitledChunker(chunker=inner).model_dump()
         assert written["chunker"]["strategy"] == "named"
         assert TitledChunker(**written).chunker == Named(chunk_size=30)
+    parser = RegisteredParser(chunk_size=30)
+    written = TitledChunker(chunker=parser).model_dump()
+    assert written["chunker"]["strategy"] == "registered_parser"
+    assert TitledChunker(**written).chunker == parser
 
 
-@pytest.mark.parametrize("inner", [Shouting(), OwnSplitter()])
+@pytest.mark.parametrize("inner", [Shouting(), OwnSplitter(), OwnTexts(), LikeRegistered()])
 def test_strategy_that_is_not_registered_is_written_but_not_read(inner: Chunker) -> None:
     written = TitledNodeParser(chunker=inner).to_dict()
     assert written != TitledNodeParser(chunker=RecursiveChunker()).to_dict()

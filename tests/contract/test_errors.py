@@ -489,7 +489,13 @@ BY_NAME = "expected texts by name, such as {\"a.md\": text}, got ['tea']"
         (lambda: quoted([], "an answer"), "the answer must be a string, got []"),
         (
             lambda: CHUNKER.chunk("tea", metadata="a.md"),
-            "expected metadata as a dictionary, got 'a.md'",
+            "the metadata of a text must be a dictionary, got 'a.md'",
+        ),
+        (
+            lambda: RecursiveTextSplitter().split_documents(
+                [LangChainDocument.model_construct(page_content="Tea.", metadata=None)]
+            ),
+            "the metadata of a text must be a dictionary, got None",
         ),
     ],
 )

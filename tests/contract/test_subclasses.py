@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from llama_index.core.schema import Document
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, computed_field, model_validator
 
 from rag_splitters import (
     CATALOGUE,
@@ -188,16 +188,48 @@ def test_attributes_are_pickled(kind: Any) -> None:
 def test_fields_and_private_attributes_may_be_declared(base: Any) -> None:
     class Declared(base):  # type: ignore[misc]
         factor: int = 2
+        version: int = 1
         _counts: dict[str, int] = PrivateAttr(default_factory=dict)
 
-    one = Declared(factor=3)
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def double(self) -> int:
+            return 2 * self.factor
+
+    one = Declared(factor=3, version=4)
     one._counts["a"] = 1
     again = copy.deepcopy(one)
     one._counts = {}
     assert (again.factor, again._counts, one._counts, Declared()._counts) == (3, {"a": 1}, {}, {})
-    assert one.model_dump()["factor"] == 3
+    assert (one.model_dump()["factor"], one.version) == (3, 4)
+    if isinstance(one, RecursiveNodeParser):
+        assert (one.to_dict()["version"], one.to_dict()["double"]) == (4, 6)
+        assert Declared.from_dict(one.to_dict()) == one
     with pytest.raises(ValueError, match="factor must be a whole number"):
         Declared(factor="x")
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS[:4])  # a core chunker cannot be changed
+def test_validators_of_a_subclass_may_assign(base: Any) -> None:
+    class Validated(base):  # type: ignore[misc]
+        label: str = ""
+
+        @model_validator(mode="after")
+        def derive(self) -> Any:
+            self.label = f"{self.chunk_size} {self.length_function}"
+            self.chunk_overlap = min(self.chunk_overlap, 5)
+            return self
+
+    one = Validated(chunk_size=30, length_function="words", chunk_overlap=9)
+    assert (one.label, one.chunk_overlap) == ("30 words", 5)
+    one.chunk_size = 40
+    assert (one.label, one.chunk_overlap) == ("40 words", 5)
+    one.chunk_overlap = 7
+    assert one.chunk_overlap == 5
+    with pytest.raises(ValueError, match="chunk_size must be a whole number"):
+        one.chunk_size = "x"
+    plain = base(chunk_size=40, length_function="words", chunk_overlap=5)
+    assert one.split_text(TEXT) == plain.split_text(TEXT)
 
 
 @pytest.mark.parametrize("base", FRONT_ENDS)

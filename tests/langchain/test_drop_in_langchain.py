@@ -103,10 +103,25 @@ def test_attributes_that_other_code_reads_are_there(theirs: Any, kind: Any, opti
     assert other._length_function(PROSE) == one._length_function(PROSE)
 
 
+def test_attributes_of_a_splitter_for_a_language_are_there() -> None:
+    one, other = (
+        kind.from_language(Language.PYTHON, chunk_size=50, chunk_overlap=5)
+        for kind in (RecursiveCharacterTextSplitter, RecursiveTextSplitter)
+    )
+    for name in set(vars(one)) - {"_length_function", "_separators", "_add_start_index"}:
+        assert getattr(other, name) == getattr(one, name), name
+
+
 def test_overlap_is_read_in_units() -> None:
     assert ours.TokenTextSplitter()._chunk_overlap == 25
     assert RecursiveTextSplitter(chunk_size=50, chunk_overlap=0.1)._chunk_overlap == 5
     assert ours.HybridTextSplitter(chunk_overlap=7)._chunk_overlap == 7
+
+
+def test_unit_is_that_of_the_strategy_inside() -> None:
+    inner = RecursiveTextSplitter(length_function="words")
+    assert ours.TitledTextSplitter(chunker=inner)._length_function("one two") == 2
+    assert ours.ModalityTextSplitter()._length_function("one two") == 7
 
 
 def test_separators_are_those_that_are_used() -> None:
@@ -161,6 +176,36 @@ def test_subclass_written_for_langchain_works() -> None:
         "class One:\n\n    def two(self):\n        pass",
         "def three():\n    pass",
     ]
+
+
+@every_pair
+def test_constructors_of_a_subclass_get_the_parameters_of_langchain(theirs: Any, kind: Any) -> None:
+    for base in (theirs, kind):
+
+        class Fixed(base):  # type: ignore[misc]
+            def __init__(self, chunk_size: int = 9, length_function: Any = len) -> None:
+                super().__init__(
+                    chunk_size=chunk_size, chunk_overlap=0, length_function=length_function
+                )
+
+        assert Fixed(chunk_size=5)._chunk_size == 5
+        if base is kind:  # LangChain downloads the encoding
+            splitter = Fixed.from_tiktoken_encoder("o200k_base", chunk_size=7)
+            assert (splitter._chunk_size, splitter.length_function) == (7, "tokens:o200k_base")
+            with pytest.raises(ValueError, match="pass length_function or encoding_name, not both"):
+                Fixed.from_tiktoken_encoder(length_function=len)
+
+
+def test_separators_for_a_language_of_a_subclass_are_used() -> None:
+    for base in (RecursiveCharacterTextSplitter, RecursiveTextSplitter):
+
+        class Laws(base):  # type: ignore[misc, valid-type]
+            @staticmethod
+            def get_separators_for_language(language: Any) -> list[str]:
+                return [r"\n§ \d", " "]
+
+        laws = Laws.from_language("laws", chunk_size=16, chunk_overlap=0)
+        assert laws.split_text("§ 1 Tea is hot.\n§ 2 Milk.") == ["§ 1 Tea is hot.", "§ 2 Milk."]
 
 
 def test_separators_are_assigned_by_a_subclass() -> None:

@@ -262,7 +262,9 @@ def test_override_leaves_room_for_what_the_strategy_around_it_adds() -> None:
     assert plain == ours
 
 
-@pytest.mark.parametrize("name", ["_split_text", "_merge_splits", "_join_docs"])
+@pytest.mark.parametrize(
+    "name", ["_split_text", "_merge_splits", "_join_docs", "_get_single_sentences_list"]
+)
 def test_private_method_of_langchain_is_refused_unless_the_subclass_cuts_itself(name: str) -> None:
     def method(self: Any, *args: Any) -> Any:
         return args[0].split("\n\n")

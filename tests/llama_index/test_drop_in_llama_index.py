@@ -193,6 +193,13 @@ def test_tokenizer_is_the_unit() -> None:
     assert pickle.loads(pickle.dumps(parser)).split_text(TEXT) == expected
 
 
+def test_size_that_other_code_asks_for_is_in_the_unit() -> None:
+    assert SentenceNodeParser()._token_size(TEXT) == SentenceSplitter()._token_size(TEXT)
+    assert SentenceNodeParser(tokenizer=characters)._token_size("Tea") == 3
+    inner = SentenceNodeParser(length_function="words")
+    assert TitledNodeParser(chunker=inner)._token_size("Green tea") == 2
+
+
 @pytest.mark.parametrize(
     "tokenizer",
     [

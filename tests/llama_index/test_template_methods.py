@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 from rag_splitters import Span
 from rag_splitters.llama_index import (
+    HierarchicalNodeParser,
     RecursiveNodeParser,
     SentenceNodeParser,
     SentenceWindowNodeParser,
@@ -58,12 +59,10 @@ class Aware(SentenceNodeParser):
 
 
 class Marked(SentenceNodeParser):
-    """Adds to the nodes."""
+    """Adds to the nodes; as LlamaIndex does, the caller names all parameters but the first."""
 
-    def _parse_nodes(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
-    ) -> list[BaseNode]:
-        parsed = super()._parse_nodes(nodes, show_progress, **kwargs)
+    def _parse_nodes(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+        parsed = super()._parse_nodes(nodes, **kwargs)
         for node in parsed:
             node.metadata["mark"] = True
         return parsed
@@ -111,13 +110,21 @@ def test_override_of_split_text_is_used(way: Any) -> None:
     assert nodes[0].next_node.node_id == nodes[1].node_id
 
 
-@pytest.mark.parametrize("result", [None, "Tea is old."])
-def test_override_of_split_text_must_return_a_list(result: Any) -> None:
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [
+        (None, "None"),
+        ("Tea is old.", "'Tea is old.'"),
+        ([DOCUMENT], "a list of Document"),  # what some of LangChain's splitters return
+        (["Tea is old.", None], r"\['Tea is old.', None\]"),
+    ],
+)
+def test_override_of_split_text_must_return_a_list_of_texts(result: Any, got: str) -> None:
     class Wrong(SentenceNodeParser):
         def split_text(self, text: str) -> list[str]:
             return result  # type: ignore[no-any-return]
 
-    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {result!r}"):
+    with pytest.raises(TypeError, match=f"expected a list of texts from Wrong, got {got}"):
         Wrong()([DOCUMENT])
 
 
@@ -193,6 +200,83 @@ def test_override_of_postprocessing_is_used(way: Any) -> None:
     assert contents(nodes) == [("Milk is white.", 25, 39)]
 
 
+def drop_and_rename(nodes: Sequence[BaseNode]) -> list[BaseNode]:
+    kept = [node for node in nodes if "Milk" not in node.get_content()]
+    for number, node in enumerate(kept):
+        node.id_ = f"node-{number}"
+    return kept
+
+
+class Renamed(SentenceNodeParser):
+    """Leaves out some of our nodes, and gives the others ids of its own."""
+
+    def _parse_nodes(self, *args: Any, **kwargs: Any) -> list[BaseNode]:
+        return drop_and_rename(super()._parse_nodes(*args, **kwargs))
+
+
+class RenamedLater(SentenceNodeParser):
+    """The same, before the nodes are completed."""
+
+    def _postprocess_parsed_nodes(self, nodes: Any, *args: Any) -> list[BaseNode]:
+        return super()._postprocess_parsed_nodes(drop_and_rename(nodes), *args)
+
+
+@every_way
+@pytest.mark.parametrize("kind", [Renamed, RenamedLater])
+def test_neighbours_are_those_that_an_override_leaves(way: Any, kind: Any) -> None:
+    nodes = way(kind(**SMALL, length_function="words"))
+    ids = ["node-0", "node-1", "node-2"]
+    assert [node.node_id for node in nodes] == ids
+    assert [node.next_node and node.next_node.node_id for node in nodes] == [*ids[1:], None]
+    assert [node.prev_node and node.prev_node.node_id for node in nodes] == [None, *ids[:-1]]
+    without = kind(**SMALL, length_function="words", include_prev_next_rel=False)
+    assert not any(node.next_node or node.prev_node for node in way(without))
+
+
+@pytest.mark.parametrize("metadata", [{}, {"level": "mine"}], ids=["plain", "key taken"])
+def test_override_that_changes_nothing_keeps_the_links_of_trees_and_parts(metadata: Any) -> None:
+    class Same(HierarchicalNodeParser):
+        def _parse_nodes(self, *args: Any, **kwargs: Any) -> list[BaseNode]:
+            return super()._parse_nodes(*args, **kwargs)
+
+    document = Document(text=f"# Tea\n\n{TEXT}\n\n## Milk\n\n{TEXT}", id_="a", metadata=metadata)
+    sizes: dict[str, Any] = {"chunk_overlap": 0, "count_metadata": False}
+    parts = TokenNodeParser(chunk_size=16, **sizes)([document])
+    for sources, levels in (([document], [24, 12, 6]), (parts, [6])):
+        same, expected = (
+            [node.relationships for node in kind(chunk_sizes=levels, **sizes)(sources)]
+            for kind in (Same, HierarchicalNodeParser)
+        )
+        assert same == expected
+        assert len(same) > 4
+
+
+@every_way
+def test_equal_texts_that_an_override_cuts_one_by_one_have_ids_of_their_own(way: Any) -> None:
+    class Twice(SentenceNodeParser):
+        def _parse_nodes(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+            return super()._parse_nodes(nodes, **kwargs) + super()._parse_nodes(nodes, **kwargs)
+
+    nodes = way(Twice(**SMALL, length_function="words"))
+    assert [node.text for node in nodes[:4]] == [node.text for node in nodes[4:]]
+    ids = [node.node_id for node in nodes]
+    assert len(set(ids)) == 8
+    assert [node.node_id for node in way(Twice(**SMALL, length_function="words"))] == ids
+
+
+@every_way
+def test_override_of_the_metadata_that_count_is_used(way: Any) -> None:
+    class Uncounted(SentenceNodeParser):
+        def _get_metadata_str(self, node: BaseNode) -> str:
+            assert node.metadata == {"author": "Ann"}
+            return ""
+
+    sizes: dict[str, Any] = {"chunk_size": 4, "chunk_overlap": 0, "length_function": "words"}
+    nodes = way(Uncounted(**sizes))
+    assert contents(nodes) == contents(way(SentenceNodeParser(**sizes, count_metadata=False)))
+    assert contents(nodes) != contents(way(SentenceNodeParser(**sizes)))
+
+
 def test_chunks_of_an_override_leave_room_for_metadata() -> None:
     class Plain(RecursiveNodeParser):
         def split_text(self, text: str) -> list[str]:
@@ -239,10 +323,16 @@ def test_pipeline_with_cache_and_docstore_uses_the_override(tmp_path: Any) -> No
     assert len(plain.run(documents=[DOCUMENT])) == 4
 
 
-@pytest.mark.parametrize("name", ["_split_text", "_split", "_merge", "_postprocess_chunks"])
-def test_private_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(
-    name: str,
-) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("_split_text", "_split", "_merge", "_postprocess_chunks", "_token_size", "_chunk_node"),
+        *("build_semantic_nodes_from_documents", "build_window_nodes_from_documents"),
+        *("_build_sentence_groups", "_recursively_get_nodes_from_nodes", "get_nodes_from_node"),
+        "_build_node_from_split",
+    ],
+)
+def test_other_method_of_llama_index_is_refused_unless_the_subclass_cuts_itself(name: str) -> None:
     def method(self: Any, *args: Any) -> Any:
         return args[0].split("\n\n")
 

@@ -24,6 +24,10 @@ from tests.support.processes import run_python
 MODEL = HashingEmbeddings()
 
 
+class OwnEmbedding(MockEmbedding):
+    """A model of a user's own, which gives itself no name."""
+
+
 def similarity(one: str, other: str) -> float:
     return math.fsum(a * b for a, b in zip(*MODEL.embed_documents([one, other]), strict=True))
 
@@ -148,6 +152,12 @@ def test_model_has_one_name_in_both_frameworks() -> None:
     assert describe_model(MockEmbedding(embed_dim=256, model_name=name)) == name
     small = OpenAIEmbeddings(model=name, dimensions=256, api_key="none")
     assert describe_model(small) == describe_model(Embedder(small)) == f"{name}(dimensions=256)"
+
+
+def test_model_of_llama_index_without_a_name_is_named_by_its_class() -> None:
+    """LlamaIndex calls all of them "unknown", so that an index would accept any."""
+    assert describe_model(MockEmbedding(embed_dim=4)) == "llama_index.MockEmbedding"
+    assert describe_model(OwnEmbedding(embed_dim=4)) == "tests.OwnEmbedding"
 
 
 def test_a_mock_has_a_name_though_it_has_every_attribute() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -59,9 +60,15 @@ def test_loaders_read_folders_and_say_what_they_passed_over(
     (folder / ".hidden.md").write_text("secret")
     names = [(folder / "report.pdf").as_posix(), (folder / "deep" / "a.rs").as_posix()]
     assert [document.id for document in FileLoader(folder).lazy_load()] == names
-    documents = FileReader().load_data(folder, extra_info={"team": "a"})
-    assert [(each.id_, each.metadata["team"]) for each in documents] == [(n, "a") for n in names]
-    assert own_messages(caplog) == [f"{folder}: skipped 1 file: 1 .png"] * 2
+    reader = FileReader()
+    for load in (reader.load_data, reader.lazy_load_data):
+        documents = load(folder, extra_info={"team": "a"})
+        pairs = [(each.id_, each.metadata["team"]) for each in documents]
+        assert pairs == [(name, "a") for name in names]
+    assert own_messages(caplog) == [f"{folder}: skipped 1 file: 1 .png"] * 3
+    assert next(reader.lazy_load_data(folder)).id_ == names[0]
+    lazily = asyncio.run(reader.alazy_load_data(folder))
+    assert [each.id_ for each in lazily] == names
 
 
 @pytest.mark.parametrize("name", CASES)
