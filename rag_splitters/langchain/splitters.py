@@ -184,8 +184,9 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         }
         if "encoding_name" not in cls.positional:
             # As LangChain does: a subclass may have a constructor without the other names.
-            unit = {name: kwargs.pop(name) for name in ("length_function",) if name in kwargs}
-            tokenizer = cls.translate_parameters({**unit, **tokenizer})
+            if "length_function" in kwargs:
+                tokenizer["length_function"] = kwargs.pop("length_function")
+            tokenizer = cls.translate_parameters(tokenizer)
         return cls(**kwargs, **tokenizer)
 
     @classmethod
