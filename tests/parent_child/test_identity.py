@@ -207,6 +207,29 @@ def test_an_interrupted_reembedding_is_finished_before_anything_else(
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
 
 
+@pytest.mark.parametrize("begins", ["empty", "embedded anew"])
+@every_front_end
+def test_an_index_that_began_without_vectors_refuses_those_of_another_length(
+    front: FrontEnd, begins: str, tmp_path: Path
+) -> None:
+    stores: dict[str, Any] = {"path": tmp_path}
+    if front.framework == "llama_index" and begins == "empty":  # which would refuse none itself
+        stores = {"docstore": SQLiteStore(tmp_path / "docs.sqlite")}
+        stores["vector_store"] = ListVectorStore(kept={})
+    if begins == "empty":
+        front.build([("blank", "", {})], embeddings=Named("A"), **stores).close()
+    else:
+        front.build(PAGES, embeddings=Named("B", 1.0, 64), **stores).close()
+        front.build(embeddings=Named("A"), reembed=True, **stores).close()
+    with closing(front.build(PAGES, embeddings=Named("A"), **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+    new = ("new", "A new text.", {})
+    with pytest.raises(IndexMismatchError, match=r"A \(32 dimensions\) and .* A \(64 dimensions\)"):
+        front.build([new], embeddings=Named("A", 1.0, 64), **stores)
+    with closing(front.build([new], embeddings=Named("A"), **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+
+
 @every_front_end
 def test_reembedding_leaves_out_what_was_being_removed(front: FrontEnd, tmp_path: Path) -> None:
     options = {"path": tmp_path, "search_type": "similarity"}
