@@ -158,8 +158,12 @@ async def ensure_identity(
     if dimension is not None and identity.dimension is None:
         identity = await _note_dimension(stores, identity, dimension)
     if None not in (dimension, identity.dimension) and dimension != identity.dimension:
-        old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
-        raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
+        raise IndexMismatchError(
+            f"this index was written with vectors of {identity.dimension} numbers, and the "
+            f"embedding model {stores.children.model} now returns {dimension}: use the model that "
+            "wrote it; or open the index with another model_name for this one and reembed=True, "
+            "which embeds everything anew"
+        )
     return identity
 
 

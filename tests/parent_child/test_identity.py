@@ -224,9 +224,13 @@ def test_an_index_that_began_without_vectors_refuses_those_of_another_length(
     with closing(front.build(PAGES, embeddings=Named("A"), **stores)) as retriever:
         assert front.do(retriever, "verify").is_sound
     new = ("new", "A new text.", {})
-    with pytest.raises(IndexMismatchError, match=r"A \(32 dimensions\) and .* A \(64 dimensions\)"):
-        front.build([new], embeddings=Named("A", 1.0, 64), **stores)
+    longer = Named("A", 1.0, 64)
+    with pytest.raises(IndexMismatchError, match=r"of 32 numbers, and .* A now returns 64: .*name"):
+        front.build([new], embeddings=longer, **stores)
     with closing(front.build([new], embeddings=Named("A"), **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+    renamed = {"embeddings": longer, "model_name": "A longer", "reembed": True}
+    with closing(front.build([new], **renamed, **stores)) as retriever:
         assert front.do(retriever, "verify").is_sound
 
 
