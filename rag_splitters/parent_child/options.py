@@ -35,6 +35,22 @@ MAX_RESULTS = 1_000_000
 DEFAULT_K = 4
 
 
+OPTION_NAMES = {
+    "k": "similarity_top_k",
+    "score_threshold": "similarity_cutoff",
+    "lambda_mult": "mmr_threshold",
+    "fetch_k": "mmr_prefetch_k",
+}
+"""Options of a query that have another name in LlamaIndex."""
+LLAMA_INDEX_NAMES = OPTION_NAMES | {
+    "embeddings": "embed_model",
+    "vectorstore": "vector_store",
+    "child_splitter": "child_parser",
+    "parent_splitter": "parent_parser",
+}
+"""All parameters of LangChain's retriever that have another name in LlamaIndex's."""
+
+
 def _check_count(value: Any, info: ValidationInfo) -> Any:
     return None if value is None else whole_number(value, info.field_name or "", 1)
 
