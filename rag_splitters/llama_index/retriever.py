@@ -258,7 +258,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             return None if reranker is None else rerank_with(reranker)
 
         async def rerank(question: str, children: Sequence[Entry]) -> Sequence[tuple[int, Any]]:
-            nodes = [NodeWithScore(node=to_node(child, self.id_key)) for child in children]
+            nodes = list(map(self._result, children))
             answer = await call_method(reranker, "postprocess_nodes", nodes, bundle)
             return read_order(children, [(each.text, each.score) for each in answer])
 
