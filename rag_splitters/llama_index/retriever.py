@@ -250,7 +250,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         names = {own: name for name, own in OPTION_NAMES.items()}
         renamed = {names.get(name, name): value for name, value in set_now.items()}
         query = Query.of(bundle.query_str, {**renamed, **options})
-        return query, {"filters": self.filters}, self._rerank(bundle)
+        # A vector in the bundle may be another retriever's, which leaves its own there.
+        options = {"filters": self.filters, "embedding_strs": bundle.custom_embedding_strs}
+        return query, options, self._rerank(bundle)
 
     def _rerank(self, bundle: QueryBundle) -> Rerank | None:
         reranker = self.reranker
@@ -268,7 +270,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
         if (own := filters.get("filters")) is not None:
             check_has(own, "filters", "filters as MetadataFilters of LlamaIndex")
-        vectors = Vectors(self.embed_model, self.model_name)
+        vectors = Vectors(self.embed_model, self.model_name, filters.get("embedding_strs"))
         children = make_child_store(self.vector_store, vectors, own)
         split = make_split({"parents": self.parent_parser, "children": self.child_parser})
         return make_docstore(self.docstore), children, split
