@@ -184,7 +184,11 @@ class Loader:
         names = [name for name in dict.fromkeys(ids) if name in self._partial]
         if names:
             children = await self.stores.children.read(names)
-            self._children |= dict(zip(names, children, strict=True))
+            for name, child in zip(names, children, strict=True):
+                located = self._children[name]
+                if child and located:  # another program may have changed its metadata
+                    child.metadata[self.stores.id_key] = self._parent_id(located)
+                self._children[name] = child
             self._partial -= set(names)
 
     def _parent_id(self, child: Entry) -> object:

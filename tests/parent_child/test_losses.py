@@ -119,6 +119,25 @@ def test_first_query_of_a_new_process_says_that_some_children_are_missing(
     assert len(retriever.invoke(sentence(3))) == 2
 
 
+@pytest.mark.parametrize("parent", [None, "another"])
+def test_a_query_bears_children_whose_metadata_another_program_changed(
+    place: tuple[Any, str, Path], parent: str | None
+) -> None:
+    retriever = shared(place)
+    retriever.add_documents(documents())
+    kinds = ("parents", "passages")
+    before = {kind: retriever.invoke(sentence(3), retrieve=kind) for kind in kinds}
+    collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+    ids = collection.get(where={"_source_id": "p0"})["ids"]
+    collection.update(ids=ids, metadatas=[{"parent_id": parent}] * len(ids))
+    for kind in kinds:  # the keyword index knows the parents
+        assert retriever.invoke(sentence(3), retrieve=kind) == before[kind]
+    for options in ({"retrieve": "children"}, {"search_type": "similarity"}):
+        numbers = [each.metadata["n"] for each in retriever.invoke(sentence(3), **options)]
+        assert numbers
+        assert 0 not in numbers
+
+
 @pytest.mark.parametrize("value", [b"\xff", b'{"text": "", "metadata": {}, "id": "p0"}'])
 def test_damaged_records_do_not_fail_a_query_that_does_not_need_them(
     place: tuple[Any, str, Path], value: bytes
