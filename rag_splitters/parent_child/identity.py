@@ -38,18 +38,19 @@ async def read_identity(docstore: Docstore) -> Identity | None:
     if row is None:
         return None
     number = row.metadata.get("format")
-    if not isinstance(number, int):
+    if isinstance(number, int) and number != FORMAT:
+        raise IndexMismatchError(
+            f"this index was written in format {number}, and this version of rag_splitters reads "
+            f"format {FORMAT}: install the version that wrote it, or index the documents anew"
+        )
+    names = {each.name for each in fields(Identity)}
+    if not isinstance(number, int) or not names <= row.metadata.keys():
         raise DamagedRowsError(
             "the row of the docstore that says what the index is is damaged: restore it from a "
             "backup, or index the documents into another collection",
             [INDEX_KEY],
         )
-    if number != FORMAT:
-        raise IndexMismatchError(
-            f"this index was written in format {number}, and this version of rag_splitters reads "
-            f"format {FORMAT}: install the version that wrote it, or index the documents anew"
-        )
-    return Identity(**{each.name: row.metadata[each.name] for each in fields(Identity)})
+    return Identity(**{name: row.metadata[name] for name in names})
 
 
 async def check_identity(stores: Stores) -> Identity | None:

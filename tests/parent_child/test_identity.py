@@ -356,6 +356,20 @@ def test_damaged_rows_are_named_and_repaired(
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3", "p9"]
 
 
+@in_turn("column", ["format", "is_reembedding", "model"])
+def test_a_damaged_row_of_the_identity_is_named(
+    front: FrontEnd, column: str, tmp_path: Path
+) -> None:
+    """As by one flipped bit in the file."""
+    front.build(PAGES, path=tmp_path).close()
+    with closing(SQLiteStore(tmp_path / "parents" / "rag_splitters.sqlite")) as store:
+        key = b"state/index"
+        value = store._read([key])[key]
+        store._change({}, {key: value.replace(column.encode(), b"x" + column[1:].encode())}, [])
+    with pytest.raises(DamagedRowsError, match="says what the index is is damaged: restore it"):
+        front.build(path=tmp_path)
+
+
 @every_front_end
 def test_a_query_reads_again_while_children_are_deleted(
     front: FrontEnd, monkeypatch: pytest.MonkeyPatch
