@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromadb.api.async_client import AsyncClient
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -349,6 +350,14 @@ def test_a_factory_names_the_model_as_its_framework_does(framework: str, name: s
     factory = getattr(rag_splitters, framework).parent_document_retriever
     with pytest.raises(InputTypeError, match=f"^{name} must be a LangChain Embeddings, .* got 3$"):
         factory(**{name: 3})
+
+
+@pytest.mark.parametrize("client", ["http://localhost:8000", AsyncClient.__new__(AsyncClient)])
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_a_client_that_cannot_be_used_is_named(framework: str, client: Any) -> None:
+    factory = getattr(rag_splitters, framework).parent_document_retriever
+    with pytest.raises(InputTypeError, match=r"^client must be .* as chromadb.HttpClient\("):
+        factory(client=client)
 
 
 def test_errors_of_the_retrievers() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
-from rag_splitters.errors import InputError, OperationError
+from rag_splitters.errors import InputError, InputTypeError, OperationError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, batched
 from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
 from rag_splitters.parent_child.keywords.metadata_index import can_evaluate, filter_keys
@@ -67,7 +68,16 @@ def open_collection(
         model: the embedding model's stable name.
         name: the collection's name.
         renew: whether a collection that was written with another model is emptied.
+
+    Raises TypeError for anything else in place of a client, such as an asynchronous one.
     """
+    from chromadb.api import ClientAPI
+
+    if not isinstance(client, ClientAPI | None):
+        raise InputTypeError(
+            "client must be a synchronous client of Chroma, such as chromadb.HttpClient(), got "
+            f"{describe_value(client)}"
+        )
     is_temporary = folder is None and client is None
     if is_temporary:
         name = f"{name}-{uuid.uuid4().hex}"
