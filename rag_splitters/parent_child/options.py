@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parameters.descriptions import field_descriptions
-from rag_splitters.parameters.messages import plain_errors
+from rag_splitters.parameters.messages import describe_value, plain_errors
 
 Retrieve = Literal["passages", "parents", "children"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
@@ -133,6 +133,8 @@ class Query(QueryOptions):
     @classmethod
     def of(cls, text: str, options: Mapping[str, Any]) -> Query:
         """Check the options, which may have been set since the retriever was made."""
+        if not isinstance(text, str):
+            raise InputError(f"the question must be a string, got {describe_value(text)}")
         with plain_errors(QueryOptions):
             return cls(text=text, **options)
 

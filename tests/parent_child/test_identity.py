@@ -392,10 +392,11 @@ def test_a_query_reads_again_while_children_are_deleted(
 
 
 @every_front_end
-def test_a_question_that_is_no_text_is_refused(front: FrontEnd) -> None:
-    message = "text must be a string, got None|str_or_query_bundle"  # the other is LlamaIndex's own
+@pytest.mark.parametrize("question", [None, {"question": QUESTION}])
+def test_a_question_that_is_no_text_is_refused(front: FrontEnd, question: Any) -> None:
+    message = "the question must be a string, got (None|{'qu)|str_or_query_bundle"  # LlamaIndex's
     with pytest.raises(ValueError, match=message):
-        front.find(front.build(PAGES), None)  # type: ignore[arg-type]
+        front.find(front.build(PAGES), question)
 
 
 @every_front_end
