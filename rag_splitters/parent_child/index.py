@@ -6,7 +6,7 @@ import copy
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
@@ -300,17 +300,22 @@ class ParentChildIndex(Generic[A, D]):
             documents: documents to add.
             reembed: whether to embed all documents anew first, if that was done with another model.
 
+        A docstore that is empty although the collection is not can be opened for a repair: the log
+        says so, and all other operations raise a MissingParentsError.
+
         Raises IndexMismatchError, which names both sides, if the stores do not belong together, and
         RefusedDocumentsError, whose `result` is the retriever, for documents that cannot be stored.
         """
         if reembed:
             run(reembed_documents(self._stores()))
-        with suppress(MissingParentsError):  # operations raise it; only a repair can go on
+        try:
             if run(is_classic(self._stores())):
                 logger.warning(
                     "langchain_classic wrote this index: it can be searched as it is; call "
                     "import_classic() before you add, change or remove documents"
                 )
+        except MissingParentsError as error:  # operations raise it; only a repair can go on
+            logger.warning("%s", error)
         try:
             if documents is not None:
                 run(self._add_documents(documents))

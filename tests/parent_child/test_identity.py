@@ -102,7 +102,9 @@ def test_a_docstore_of_another_collection_is_refused(
 
 
 @every_front_end
-def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: Path) -> None:
+def test_a_collection_of_another_docstore_is_refused(
+    front: FrontEnd, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     stores = [docstore_for(front, SQLiteStore(tmp_path / str(n))) for n in range(3)]
     with closing(front.build(PAGES[:2], path=tmp_path / "a", docstore=stores[0])):
         pass
@@ -110,7 +112,9 @@ def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: 
         pass
     with pytest.raises(IndexMismatchError, match=r"belongs to index .* this docstore to index"):
         front.build(path=tmp_path / "a", docstore=stores[1])
+    assert not caplog.messages
     with closing(front.build(path=tmp_path / "a", docstore=stores[2])) as empty:
+        assert ["has lost its rows, or it is not the" in text for text in caplog.messages] == [True]
         for operation, arguments in (
             ("add_documents", [front.documents(PAGES)]),
             ("sync", [front.documents(PAGES)]),
