@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sqlite3
 import stat
 from collections import namedtuple
@@ -333,6 +334,20 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         for path in files:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert len(files) == 2
+
+
+def test_damaged_files_of_chroma_are_named_and_made_anew(tmp_path: Path) -> None:
+    with parent_document_retriever(documents(), path=tmp_path) as retriever:
+        results = retriever.invoke(sentence(3))
+    (tmp_path / "chroma" / "chroma.sqlite3").write_bytes(b"damaged" * 1000)
+    for _ in range(2):  # Chroma itself raises an AttributeError the second time
+        with pytest.raises(StoreError, match=r"its files in .*/chroma .*not a database.* delete"):
+            parent_document_retriever(path=tmp_path)
+    shutil.rmtree(tmp_path / "chroma")
+    with parent_document_retriever(path=tmp_path) as retriever:
+        assert len(retriever.verify(repair=True).without_children) == len(PAGES)
+        assert retriever.verify().is_sound
+        assert retriever.invoke(sentence(3)) == results
 
 
 def test_an_index_stays_in_its_folder_if_the_program_goes_elsewhere(

@@ -125,7 +125,17 @@ def _persistent(path: Path) -> ClientAPI:
 
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings = Settings(anonymized_telemetry=False)
-    return chromadb.PersistentClient(path=str(path), settings=settings)
+    try:
+        try:
+            return chromadb.PersistentClient(path=str(path), settings=settings)
+        except AttributeError:  # of what Chroma 1.5 remembers of a failure; it has forgotten it now
+            return chromadb.PersistentClient(path=str(path), settings=settings)
+    except Exception as error:
+        raise StoreError(
+            f"Chroma cannot open its files in {path} ({error}): if they are damaged, restore them "
+            "from a backup; or delete that folder, open the index again, and call "
+            "verify(repair=True), which embeds all documents anew"
+        ) from error
 
 
 def _in_memory() -> ClientAPI:
