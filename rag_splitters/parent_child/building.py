@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_splitters.calls import call
-from rag_splitters.errors import InputError
 from rag_splitters.ids import chunk_id
+from rag_splitters.parent_child.errors import wrong_id_key
 from rag_splitters.parent_child.metadata import restore_child
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
@@ -110,12 +110,7 @@ class Loader:
         """Raise ValueError if no child names its parent."""
         children, key = self.children, self.stores.id_key
         if children and not any(isinstance(self._parent_id(child), str) for child in children):
-            keys = ", ".join(sorted(children[0].metadata))
-            raise InputError(
-                f"none of the {len(children)} children that match names its parent under "
-                f"id_key={key!r}; the first has {keys}: set id_key to the key that holds the "
-                "parent's id (langchain_classic's retriever uses 'doc_id')"
-            )
+            raise wrong_id_key([child.metadata for child in children], key)
 
     @property
     def children(self) -> list[Entry]:
