@@ -34,10 +34,9 @@ import rag_splitters
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import build_chunker, default_as_python, parameter_docs
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.llama_index.retriever import OPTION_NAMES
 from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.parent_child.opening import IndexOptions
-from rag_splitters.parent_child.options import QueryOptions
+from rag_splitters.parent_child.options import OPTION_NAMES, QueryOptions
 
 _DIRECTIVE = re.compile(
     r"^<!-- (parameters|strategies|query-options|reference|pages|picture)(?:: (.*?))? -->$",

@@ -49,6 +49,7 @@ from rag_splitters.parent_child.opening import (
     search_options,
 )
 from rag_splitters.parent_child.options import (
+    LLAMA_INDEX_NAMES,
     Query,
     QueryKeywords,
     QueryOptions,
@@ -297,7 +298,9 @@ class _Options(QueryKeywords, total=False):
     write_timeout: float
 
 
-@check_keywords(ParentDocumentRetriever)
+@check_keywords(
+    ParentDocumentRetriever, synonyms={theirs: ours for ours, theirs in LLAMA_INDEX_NAMES.items()}
+)
 def parent_document_retriever(
     documents: Iterable[Document] | None = None,
     *,

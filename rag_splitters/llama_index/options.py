@@ -8,7 +8,8 @@ from typing import Any
 from rag_splitters import chunkers
 from rag_splitters.contract.chunker import Chunker, without
 from rag_splitters.contract.options import Rules, ignore, only, rename, translate
-from rag_splitters.errors import InputError
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.models.embedder import check_embedding_model
 from rag_splitters.parameters.conversions import SentenceSpans, length_in_tokens
 from rag_splitters.parameters.messages import describe_value
 
@@ -57,6 +58,16 @@ def _segmenter(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"segmenter": SentenceSpans(function)}
 
 
+def _embedding_model(value: Any) -> Any:
+    """Return a model, or the name of one; anything else is an error."""
+    try:
+        if not isinstance(value, str):
+            check_embedding_model(value, "embed_model")
+    except InputTypeError as error:
+        raise InputError(str(error)) from None
+    return value
+
+
 _RULES: Rules = {
     chunkers.SentenceChunker: {
         "separator": only(
@@ -94,7 +105,7 @@ _RULES: Rules = {
         "node_parser_ids": only([], _LEVELS),
         "node_parser_map": only([], _LEVELS),
     },
-    "embeddings": {"embed_model": rename("embeddings")},
+    "embeddings": {"embed_model": rename("embeddings", _embedding_model)},
     "length_function": {"tokenizer": rename("length_function", length_in_tokens)},
     "segmenter": {
         "chunking_tokenizer_fn": _segmenter,

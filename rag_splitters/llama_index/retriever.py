@@ -34,6 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import AutoNodeParser, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
+from rag_splitters.models.embedder import check_embedding_model
 from rag_splitters.parameters.checks import check_has, check_keywords, check_kind
 from rag_splitters.parameters.messages import describe_value, plain_errors
 from rag_splitters.parent_child.index import ParentChildIndex, Prepared
@@ -46,6 +47,8 @@ from rag_splitters.parent_child.opening import (
     search_options,
 )
 from rag_splitters.parent_child.options import (
+    LLAMA_INDEX_NAMES,
+    OPTION_NAMES,
     Query,
     QueryKeywords,
     Retrieve,
@@ -71,13 +74,6 @@ AnyDocstore = KeyValueStore | BaseKVStore | BaseDocumentStore
 """Stores that can hold the parents."""
 
 
-OPTION_NAMES = {
-    "k": "similarity_top_k",
-    "score_threshold": "similarity_cutoff",
-    "lambda_mult": "mmr_threshold",
-    "fetch_k": "mmr_prefetch_k",
-}
-"""Options that have another name in LlamaIndex."""
 LlamaIndexOptions = rename_options("LlamaIndexOptions", OPTION_NAMES)
 
 
@@ -163,7 +159,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
         def __getattr__(self, name: str) -> Any: ...
 
-    @check_keywords(LlamaIndexOptions, IndexOptions)
+    @check_keywords(LlamaIndexOptions, IndexOptions, synonyms=LLAMA_INDEX_NAMES)
     def __init__(
         self,
         *,
@@ -186,6 +182,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             )
         self.vector_store = vector_store
         self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
+        check_embedding_model(embed_model, "embed_model")
         self.embed_model = embed_model
         parsers = {"child_parser": child_parser, "parent_parser": parent_parser or child_parser}
         for name, each in parsers.items():
@@ -253,7 +250,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         names = {own: name for name, own in OPTION_NAMES.items()}
         renamed = {names.get(name, name): value for name, value in set_now.items()}
         query = Query.of(bundle.query_str, {**renamed, **options})
-        return query, {"filters": self.filters}, self._rerank(bundle)
+        # A vector in the bundle may be another retriever's, which leaves its own there.
+        options = {"filters": self.filters, "embedding_strs": bundle.custom_embedding_strs}
+        return query, options, self._rerank(bundle)
 
     def _rerank(self, bundle: QueryBundle) -> Rerank | None:
         reranker = self.reranker
@@ -261,7 +260,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             return None if reranker is None else rerank_with(reranker)
 
         async def rerank(question: str, children: Sequence[Entry]) -> Sequence[tuple[int, Any]]:
-            nodes = [NodeWithScore(node=to_node(child, self.id_key)) for child in children]
+            nodes = list(map(self._result, children))
             answer = await call_method(reranker, "postprocess_nodes", nodes, bundle)
             return read_order(children, [(each.text, each.score) for each in answer])
 
@@ -271,7 +270,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
         if (own := filters.get("filters")) is not None:
             check_has(own, "filters", "filters as MetadataFilters of LlamaIndex")
-        vectors = Vectors(self.embed_model, self.model_name)
+        vectors = Vectors(self.embed_model, self.model_name, filters.get("embedding_strs"))
         children = make_child_store(self.vector_store, vectors, own)
         split = make_split({"parents": self.parent_parser, "children": self.child_parser})
         return make_docstore(self.docstore), children, split
@@ -284,7 +283,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return NodeWithScore(node=to_node(entry, self.id_key), score=score)
 
 
-@check_keywords(ParentDocumentRetriever, LlamaIndexOptions, IndexOptions)
+@check_keywords(
+    ParentDocumentRetriever, LlamaIndexOptions, IndexOptions, synonyms=LLAMA_INDEX_NAMES
+)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,
@@ -339,6 +340,7 @@ def parent_document_retriever(
     if vector_store is not None and client is not None:
         raise InputError("client would not be used: pass either client or vector_store")
     model = HashingEmbeddings() if embed_model is None else embed_model
+    check_embedding_model(model, "embed_model")
     if not is_embedding_client(model):
         model = Embedder(model)  # a function, or a factory
     defaults = search_options(vector_store is None, search_type, smoothing, headings)

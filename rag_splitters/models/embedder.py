@@ -50,6 +50,13 @@ _KINDS = (
 )
 
 
+def check_embedding_model(model: Any, name: str) -> None:
+    """Raise an InputTypeError, with the name of a parameter, if it is not an embedding model."""
+    is_model = is_embedding_client(model) or callable(model)
+    if isinstance(model, type) or not is_model:
+        raise InputTypeError(f"{name} must be {_KINDS}, got {describe_value(model)}")
+
+
 @dataclass(frozen=True, repr=False)
 class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
@@ -93,9 +100,7 @@ class Embedder(ModelHolder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        is_model = is_embedding_client(self.model) or callable(self.model)
-        if isinstance(self.model, type) or not is_model:
-            raise InputTypeError(f"embeddings must be {_KINDS}, got {describe_value(self.model)}")
+        check_embedding_model(self.model, "embeddings")
         for name in ("max_texts", "max_tokens", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:
                 whole_number(value, name, 0 if name == "max_retries" else 1)

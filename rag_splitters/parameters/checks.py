@@ -128,11 +128,14 @@ def check_list(values: Any, expected: str) -> None:
         raise InputTypeError(f"expected a list of {expected}, got {describe_value(values)}")
 
 
-def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def check_keywords(
+    *others: Callable[..., Any], synonyms: Mapping[str, str] | None = None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function so that an unknown keyword raises `unknown_parameter`.
 
     Parameters:
         others: the functions that it passes keywords on to; their parameters are accepted, too.
+        synonyms: names of other libraries for its parameters, which an error translates.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -146,7 +149,7 @@ def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Ca
         def checking_function(*args: P.args, **options: P.kwargs) -> T:
             for name in options:
                 if name not in names:
-                    raise unknown_parameter(owner, name, names)
+                    raise unknown_parameter(owner, name, names, synonyms)
             return function(*args, **options)
 
         return checking_function

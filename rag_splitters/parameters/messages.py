@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from inspect import signature
@@ -24,9 +24,16 @@ def did_you_mean(name: str, names: Collection[str], alternatives: str = "choose 
     return f"did you mean {near[0]!r}?" if near else f"{alternatives} {', '.join(names)}"
 
 
-def unknown_parameter(owner: str, name: str, names: Collection[str]) -> InputError:
-    """Return the error to raise for a parameter that a class or strategy does not have."""
-    hint = did_you_mean(name, names, "its parameters are")
+def unknown_parameter(
+    owner: str, name: str, names: Collection[str], synonyms: Mapping[str, str] | None = None
+) -> InputError:
+    """Return the error to raise for a parameter that a class or strategy does not have.
+
+    Parameters:
+        synonyms: names of other libraries for its parameters.
+    """
+    name_here = (synonyms or {}).get(name, name)
+    hint = did_you_mean(name_here, names, "its parameters are")
     return InputError(f"{owner} got an unknown parameter {name!r}: {hint}")
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_splitters.calls import call
-from rag_splitters.errors import InputError
 from rag_splitters.ids import chunk_id
+from rag_splitters.parent_child.errors import wrong_id_key
 from rag_splitters.parent_child.metadata import restore_child
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
@@ -110,12 +110,7 @@ class Loader:
         """Raise ValueError if no child names its parent."""
         children, key = self.children, self.stores.id_key
         if children and not any(isinstance(self._parent_id(child), str) for child in children):
-            keys = ", ".join(sorted(children[0].metadata))
-            raise InputError(
-                f"none of the {len(children)} children that match names its parent under "
-                f"id_key={key!r}; the first has {keys}: set id_key to the key that holds the "
-                "parent's id (langchain_classic's retriever uses 'doc_id')"
-            )
+            raise wrong_id_key([child.metadata for child in children], key)
 
     @property
     def children(self) -> list[Entry]:
@@ -184,7 +179,11 @@ class Loader:
         names = [name for name in dict.fromkeys(ids) if name in self._partial]
         if names:
             children = await self.stores.children.read(names)
-            self._children |= dict(zip(names, children, strict=True))
+            for name, child in zip(names, children, strict=True):
+                located = self._children[name]
+                if child and located:  # another program may have changed its metadata
+                    child.metadata[self.stores.id_key] = self._parent_id(located)
+                self._children[name] = child
             self._partial -= set(names)
 
     def _parent_id(self, child: Entry) -> object:

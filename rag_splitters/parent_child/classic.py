@@ -12,15 +12,24 @@ from functools import partial
 
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, DOCUMENTS_AT_ONCE, batched
-from rag_splitters.parent_child.identity import classic_children, ensure_identity
+from rag_splitters.parent_child.errors import wrong_id_key
+from rag_splitters.parent_child.identity import check_identity, classic_children, ensure_identity
 from rag_splitters.parent_child.indexing import add, check_refusals, remove_rows
 from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
 from rag_splitters.parent_child.stores.stores import Stores
 
 
 async def import_classic(stores: Stores) -> list[str]:
-    """Turn the parents that `langchain_classic` wrote into documents, and return their ids."""
+    """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
+
+    Raises InputError, and begins no index, if children name their parents under another key.
+    """
     children_of = await _list_children(stores)
+    if not children_of:
+        some = await stores.children.read_some()
+        if some and await check_identity(stores) is None:
+            raise wrong_id_key([child.metadata for child in some], stores.id_key)
+        return []
     await ensure_identity(stores, may_be_classic=True)
     imported: list[str] = []
     parents = list(filter(is_parent_key, await stores.docstore.list_keys("")))

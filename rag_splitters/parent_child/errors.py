@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,16 @@ def damaged_values(store: str, keys: Sequence[str]) -> DamagedRowsError:
         f"{store}: the values of {names} are damaged: restore them from a backup; or, in an index, "
         "call verify(repair=True), and add the documents again that it reports",
         keys,
+    )
+
+
+def wrong_id_key(metadata: Sequence[Mapping[str, Any]], id_key: str) -> InputError:
+    """Return the error for children, with these metadata, of which none names its parent."""
+    keys = ", ".join(sorted(metadata[0]))
+    return InputError(
+        f"none of the {len(metadata)} children found names its parent under "
+        f"id_key={id_key!r}; the first has {keys}: set id_key to the key that holds the "
+        "parent's id (langchain_classic's retriever uses 'doc_id')"
     )
 
 

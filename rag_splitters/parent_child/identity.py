@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from rag_splitters.calls import call
@@ -38,18 +38,19 @@ async def read_identity(docstore: Docstore) -> Identity | None:
     if row is None:
         return None
     number = row.metadata.get("format")
-    if not isinstance(number, int):
+    if isinstance(number, int) and number != FORMAT:
+        raise IndexMismatchError(
+            f"this index was written in format {number}, and this version of rag_splitters reads "
+            f"format {FORMAT}: install the version that wrote it, or index the documents anew"
+        )
+    names = {each.name for each in fields(Identity)}
+    if not isinstance(number, int) or not names <= row.metadata.keys():
         raise DamagedRowsError(
             "the row of the docstore that says what the index is is damaged: restore it from a "
             "backup, or index the documents into another collection",
             [INDEX_KEY],
         )
-    if number != FORMAT:
-        raise IndexMismatchError(
-            f"this index was written in format {number}, and this version of rag_splitters reads "
-            f"format {FORMAT}: install the version that wrote it, or index the documents anew"
-        )
-    return Identity(**{each.name: row.metadata[each.name] for each in fields(Identity)})
+    return Identity(**{name: row.metadata[name] for name in names})
 
 
 async def check_identity(stores: Stores) -> Identity | None:
@@ -155,9 +156,15 @@ async def ensure_identity(
     IndexMismatchError if new vectors are not as long as those in the index.
     """
     identity = await check_identity(stores) or await _begin_index(stores, dimension, may_be_classic)
+    if dimension is not None and identity.dimension is None:
+        identity = await _note_dimension(stores, identity, dimension)
     if None not in (dimension, identity.dimension) and dimension != identity.dimension:
-        old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
-        raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
+        raise IndexMismatchError(
+            f"this index was written with vectors of {identity.dimension} numbers, and the "
+            f"embedding model {stores.children.model} now returns {dimension}: use the model that "
+            "wrote it; or open the index with another model_name for this one and reembed=True, "
+            "which embeds everything anew"
+        )
     return identity
 
 
@@ -169,6 +176,22 @@ async def write_identity(stores: Stores, identity: Identity) -> None:
     except BaseException:
         stores.writer.identity = None
         raise
+
+
+async def _note_dimension(stores: Stores, identity: Identity, dimension: int) -> Identity:
+    """Note the length of the first vectors of an index that began without any."""
+    noted = replace(identity, dimension=dimension)
+
+    async def write(held: Stores) -> bool:
+        expected = dict([identity.to_row()])
+        is_current = await read_identity(held.docstore) == identity
+        return is_current and await held.docstore.write([noted.to_row()], expected=expected)
+
+    if await stores.in_turn(write):
+        stores.writer.identity = noted
+        return noted
+    stores.writer.identity = None  # another process has changed it
+    return await check_identity(stores) or identity
 
 
 async def _begin_index(stores: Stores, dimension: int | None, may_be_classic: bool) -> Identity:

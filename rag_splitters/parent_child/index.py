@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 from typing_extensions import Self
 
@@ -46,6 +47,9 @@ from rag_splitters.parent_child.writing import Docstore, Turn, release_claim
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
 D = TypeVar("D")
+P = ParamSpec("P")
+T = TypeVar("T")
+Index = TypeVar("Index", bound="ParentChildIndex[Any, Any]")
 Prepared = tuple[Query, Mapping[str, Any], Rerank | None]
 """A query, the filters for its stores, and the reranker."""
 
@@ -104,6 +108,25 @@ def _shareable_stores(index: ParentChildIndex[Any, Any]) -> tuple[Stores, KeyVal
             "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
         )
     return stores, stores.docstore
+
+
+def _operation(
+    function: Callable[Concatenate[Index, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Index, P], Coroutine[Any, Any, T]]:
+    """Let an operation that fails because the retriever was closed meanwhile say so.
+
+    Otherwise it would raise whatever a closed Chroma does.
+    """
+
+    @wraps(function)
+    async def checking_function(self: Index, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await function(self, *args, **kwargs)
+        except Exception:
+            self.shared.check_open()
+            raise
+
+    return checking_function
 
 
 def add_and_report(index: ParentChildIndex[A, Any], documents: Iterable[A]) -> dict[str, Status]:
@@ -178,6 +201,7 @@ class ParentChildIndex(Generic[A, D]):
     def _document(self, entry: Entry) -> D:
         """Convert a source document, or a parent, for the framework."""
 
+    @_operation
     async def _add_documents(
         self, documents: Iterable[A], ids: Sequence[str] | None = None
     ) -> list[str]:
@@ -201,6 +225,7 @@ class ParentChildIndex(Generic[A, D]):
         check_refusals(outcomes, identities)
         return identities
 
+    @_operation
     async def _sync(
         self, documents: Iterable[A], *, scope: Mapping[str, Any] | None = None
     ) -> SyncReport:
@@ -222,10 +247,12 @@ class ParentChildIndex(Generic[A, D]):
         entries = map(self._entry, documents)
         return list(entries) if isinstance(documents, Sequence) else entries
 
+    @_operation
     async def _list_ids(self, *, scope: Mapping[str, Any] | None = None) -> list[str]:
         """List the ids of all documents or, with a scope, of those that have these metadata."""
         return await find_documents(self._stores(), scope)
 
+    @_operation
     async def _verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
         """Compare what the docstore lists with what the stores hold.
 
@@ -241,6 +268,7 @@ class ParentChildIndex(Generic[A, D]):
         """
         return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
+    @_operation
     async def _import_classic(self) -> list[str]:
         """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
 
@@ -250,6 +278,7 @@ class ParentChildIndex(Generic[A, D]):
         """
         return await import_classic(self._stores())
 
+    @_operation
     async def _release_claim(self) -> None:
         """Let others write after a process on another machine died while it was writing.
 
@@ -271,17 +300,22 @@ class ParentChildIndex(Generic[A, D]):
             documents: documents to add.
             reembed: whether to embed all documents anew first, if that was done with another model.
 
+        A docstore that is empty although the collection is not can be opened for a repair: the log
+        says so, and all other operations raise a MissingParentsError.
+
         Raises IndexMismatchError, which names both sides, if the stores do not belong together, and
         RefusedDocumentsError, whose `result` is the retriever, for documents that cannot be stored.
         """
         if reembed:
             run(reembed_documents(self._stores()))
-        with suppress(MissingParentsError):  # operations raise it; only a repair can go on
+        try:
             if run(is_classic(self._stores())):
                 logger.warning(
                     "langchain_classic wrote this index: it can be searched as it is; call "
                     "import_classic() before you add, change or remove documents"
                 )
+        except MissingParentsError as error:  # operations raise it; only a repair can go on
+            logger.warning("%s", error)
         try:
             if documents is not None:
                 run(self._add_documents(documents))
@@ -316,9 +350,11 @@ class ParentChildIndex(Generic[A, D]):
             writer=self.shared.writer,
         )
 
+    @_operation
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
         return await remove(self._stores(), ids, source)
 
+    @_operation
     async def _read(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]
 
@@ -326,6 +362,7 @@ class ParentChildIndex(Generic[A, D]):
         """Return the stores with the retriever's own filter."""
         return self._stores(self._prepare("", {})[1])
 
+    @_operation
     async def _search(
         self,
         query: Query,

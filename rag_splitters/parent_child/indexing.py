@@ -303,6 +303,7 @@ async def reembed_documents(stores: Stores) -> None:
         documents = await read_sources(stores, records)
         check_refusals(await add(stores, documents, always=True), None)
     await stores.children.write_labels({INDEX_LABEL: identity.id, MODEL_LABEL: identity.model})
+    identity = await ensure_identity(stores)  # with the length of the new vectors
     await write_identity(stores, replace(identity, is_reembedding=False))
 
 

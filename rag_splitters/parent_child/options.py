@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parameters.descriptions import field_descriptions
-from rag_splitters.parameters.messages import plain_errors
+from rag_splitters.parameters.messages import describe_value, plain_errors
 
 Retrieve = Literal["passages", "parents", "children"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
@@ -33,6 +33,22 @@ SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"
 MAX_RESULTS = 1_000_000
 """Maximum number of results, and of children to choose from."""
 DEFAULT_K = 4
+
+
+OPTION_NAMES = {
+    "k": "similarity_top_k",
+    "score_threshold": "similarity_cutoff",
+    "lambda_mult": "mmr_threshold",
+    "fetch_k": "mmr_prefetch_k",
+}
+"""Options of a query that have another name in LlamaIndex."""
+LLAMA_INDEX_NAMES = OPTION_NAMES | {
+    "embeddings": "embed_model",
+    "vectorstore": "vector_store",
+    "child_splitter": "child_parser",
+    "parent_splitter": "parent_parser",
+}
+"""All parameters of LangChain's retriever that have another name in LlamaIndex's."""
 
 
 def _check_count(value: Any, info: ValidationInfo) -> Any:
@@ -117,6 +133,8 @@ class Query(QueryOptions):
     @classmethod
     def of(cls, text: str, options: Mapping[str, Any]) -> Query:
         """Check the options, which may have been set since the retriever was made."""
+        if not isinstance(text, str):
+            raise InputError(f"the question must be a string, got {describe_value(text)}")
         with plain_errors(QueryOptions):
             return cls(text=text, **options)
 

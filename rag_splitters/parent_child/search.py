@@ -33,6 +33,7 @@ from rag_splitters.parent_child.options import MAX_RESULTS, Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
 from rag_splitters.parent_child.records import REPRESENTS_KEY, SOURCE_KEY, Entry, Record, record_key
+from rag_splitters.parent_child.results import SCORE_KEY, free_key
 from rag_splitters.parent_child.revisions import read_revision
 from rag_splitters.parent_child.stores.stores import Stores
 
@@ -122,6 +123,8 @@ async def _rerank_children(loader: Loader, ranking: Ranking, rerank: Rerank) -> 
         ids_of_texts[hit.child.text].append(hit.child)
     copies = list(ids_of_texts.values())
     children = [loader.restore(own[0]) for own in copies]
+    for child in children:  # some rerankers of the frameworks go by it
+        child.metadata[free_key(child.metadata, SCORE_KEY)] = ranking.scores[child.id or ""]
     scores = {
         child.id or "": ranking.scores[child.id or ""] if score is None else score
         for number, score in (await rerank(query.text, children) if children else [])

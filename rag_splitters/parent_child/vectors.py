@@ -31,10 +31,14 @@ class Vectors:
 
     Parameters:
         name: what the model is called; None: what `describe_model` calls it.
+        question_texts: texts to embed in place of a question, whose vector is the mean of theirs.
     """
 
-    def __init__(self, model: Any, name: str | None = None) -> None:
+    def __init__(
+        self, model: Any, name: str | None = None, question_texts: Sequence[str] | None = None
+    ) -> None:
         self._name = name
+        self._question_texts = question_texts
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
@@ -59,11 +63,11 @@ class Vectors:
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
-            embedder = self._embedder
-            (self._questions[question],) = await Call(
-                partial(embedder.embed_questions, [question]),
-                partial(embedder.aembed_questions, [question]),
+            embedder, texts = self._embedder, self._question_texts or [question]
+            rows = await Call(
+                partial(embedder.embed_questions, texts), partial(embedder.aembed_questions, texts)
             )
+            self._questions[question] = rows.mean(axis=0)
         return self._questions[question]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromadb.api.async_client import AsyncClient
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -315,12 +316,16 @@ FACTORY_ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("langchain", {"lambda_mult": -0.1}, "lambda_mult must be at least 0.0, got -0.1"),
     ("langchain", {"search_kwargs": 3}, "search_kwargs must be a dictionary, got 3"),
     ("langchain", {"child_spliter": 3}, f"{UNKNOWN} 'child_spliter': did you mean 'child_spl"),
+    ("langchain", {"embed_model": 3}, f"{UNKNOWN} 'embed_model': did you mean 'embeddings'?"),
+    ("langchain", {"similarity_top_k": 3}, f"{UNKNOWN} 'similarity_top_k': did you mean 'k'?"),
     ("llama_index", {"similarity_top_k": "x"}, "similarity_top_k must be a whole number of at lea"),
     ("llama_index", {"mmr_threshold": 2}, "mmr_threshold must be at most 1.0, got 2"),
     ("llama_index", {"mmr_threshold": float("nan")}, "mmr_threshold must be "),
     ("llama_index", {"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
     ("llama_index", {"merged_sise": 3}, f"{UNKNOWN} 'merged_sise': "),
     ("llama_index", {"pathh": 3}, f"{UNKNOWN} 'pathh': did you mean "),
+    ("llama_index", {"embeddings": 3}, f"{UNKNOWN} 'embeddings': did you mean 'embed_model'?"),
+    ("llama_index", {"k": 3}, f"{UNKNOWN} 'k': did you mean 'similarity_top_k'?"),
     ("llama_index", {"retrieve": "all"}, "retrieve must be 'passages', 'parents' or 'children', "),
     ("llama_index", {"search_type": "bm25"}, "search_type must be 'similarity'"),
     ("llama_index", {"smoothing": 11}, "smoothing must be at most 10.0, got 11"),
@@ -336,6 +341,23 @@ FACTORY_ERRORS: list[tuple[str, dict[str, Any], str]] = [
 def test_errors_of_the_factories(framework: str, options: dict[str, Any], message: str) -> None:
     factory = getattr(rag_splitters, framework).parent_document_retriever
     assert message_of(lambda: factory(**options)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("framework", "name"), [("langchain", "embeddings"), ("llama_index", "embed_model")]
+)
+def test_a_factory_names_the_model_as_its_framework_does(framework: str, name: str) -> None:
+    factory = getattr(rag_splitters, framework).parent_document_retriever
+    with pytest.raises(InputTypeError, match=f"^{name} must be a LangChain Embeddings, .* got 3$"):
+        factory(**{name: 3})
+
+
+@pytest.mark.parametrize("client", ["http://localhost:8000", AsyncClient.__new__(AsyncClient)])
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_a_client_that_cannot_be_used_is_named(framework: str, client: Any) -> None:
+    factory = getattr(rag_splitters, framework).parent_document_retriever
+    with pytest.raises(InputTypeError, match=r"^client must be .* as chromadb.HttpClient\("):
+        factory(client=client)
 
 
 def test_errors_of_the_retrievers() -> None:

@@ -377,6 +377,8 @@ def test_semantic_splitters_names() -> None:
     assert parser.segmenter("a. b") == [(0, 1), (3, 4)]
     with pytest.raises(ValueError, match="pass embeddings or embed_model, not both"):
         SemanticNodeParser(embed_model=model, embeddings=model)
+    with pytest.raises(ValueError, match="embed_model must be a LangChain Embeddings"):
+        SemanticNodeParser(embed_model=3)
 
 
 def test_code_splitters_names() -> None:

@@ -151,6 +151,13 @@ def test_a_wrong_id_key_is_named_with_the_keys_that_are_there(vectorstore: Chrom
     for kind in ("similarity", "mmr", "hybrid"):
         with pytest.raises(ValueError, match=message):
             ours.model_copy(update={"search_type": kind}).invoke("amber")
+    with pytest.raises(ValueError, match=message):
+        ours.import_classic()
+    right = ParentDocumentRetriever(**options, **SPLITTERS, id_key="doc_id")
+    with pytest.raises(ValueError, match=r"call import_classic\(\)"):  # no index was begun
+        right.add_documents(DOCUMENTS)
+    assert len(right.import_classic()) > 0
+    assert right.verify().is_sound
 
 
 def test_parameters_and_calls_of_classic_are_taken(vectorstore: Chroma) -> None:

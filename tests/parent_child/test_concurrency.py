@@ -34,7 +34,7 @@ from rag_splitters.parent_child import StoreError, indexing, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.writing import Docstore
-from tests.support.front_ends import FRONT_ENDS, FrontEnd
+from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end
 
 WRITERS = 4  # one for each of the front ends, with and without waiting
 EACH = 3  # documents of a writer
@@ -174,6 +174,33 @@ def test_a_retriever_can_be_closed_during_a_query(
         retriever.invoke("part 3")
     closing_thread.join(10)
     assert not closing_thread.is_alive()
+
+
+@every_front_end
+@pytest.mark.parametrize("is_in_memory", [True, False])
+@pytest.mark.parametrize("is_query", [True, False])
+def test_an_operation_whose_retriever_is_closed_meanwhile_says_so(
+    front: FrontEnd, is_in_memory: bool, is_query: bool, tmp_path: Path
+) -> None:
+    """Whatever Chroma raises then, such as an AttributeError."""
+    model, is_closing = HashingEmbeddings(dimensions=64), False
+
+    def embed_and_close(texts: list[str]) -> list[list[float]]:
+        if is_closing:
+            retriever.close()
+        return model.embed_documents(texts)
+
+    retriever = front.build(
+        [("lamp", "The old lamp is lit.", {})],
+        path=None if is_in_memory else tmp_path,
+        embeddings=embed_and_close,
+        model_name="closing",
+    )
+    new = front.documents([("horn", "The horn sounds.", {})])
+    add, find = partial(front.do, retriever, "add_documents", new), partial(front.find, retriever)
+    is_closing = True
+    with pytest.raises(StoreError, match="this retriever is closed: open the index again"):
+        find("Which lamp is lit?") if is_query else add()
 
 
 @pytest.mark.slow

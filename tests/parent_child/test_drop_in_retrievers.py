@@ -27,11 +27,11 @@ from langchain_core.load import dumps, loads
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import Document as LlamaDocument
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
@@ -222,6 +222,32 @@ def test_query_fusion_and_similarity_postprocessor() -> None:
     cutoff = results[1].score
     good = SimilarityPostprocessor(similarity_cutoff=cutoff).postprocess_nodes(results)
     assert good == [each for each in results if each.score >= cutoff] != []
+
+
+def test_texts_of_a_query_bundle_are_embedded_in_place_of_the_question() -> None:
+    """As `HyDEQueryTransform` asks for; LlamaIndex takes the mean of their vectors."""
+    documents = [LlamaDocument(text=text, id_=f"d{n}") for n, text in enumerate(TEXTS)]
+    retriever = llama_index.parent_document_retriever(
+        documents, embed_model=MODEL, search_type="similarity", smoothing=0, headings=False
+    )
+
+    def scores(*arguments: Any, **options: Any) -> list[float]:
+        found = retriever.retrieve(QueryBundle(*arguments, **options))
+        again = asyncio.run(retriever.aretrieve(QueryBundle(*arguments, **options)))
+        assert again == found
+        return [each.score for each in found]
+
+    first, second = QUESTIONS[:2]
+    expected = scores(second)
+    assert scores(first) != expected
+    assert scores(first, custom_embedding_strs=[second]) == expected
+    assert scores(first, custom_embedding_strs=[]) == scores(first)
+    of_both = scores(first, custom_embedding_strs=[first, second])
+    assert len({*map(tuple, (of_both, expected, scores(first)))}) == 3
+    others = VectorStoreIndex.from_documents(documents, embed_model=MockEmbedding(embed_dim=3))
+    bundle = QueryBundle(second)
+    others.as_retriever().retrieve(bundle)  # leaves its own model's vector there
+    assert [each.score for each in retriever.retrieve(bundle)] == expected
 
 
 # The stores and options of a retriever

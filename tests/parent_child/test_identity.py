@@ -102,7 +102,9 @@ def test_a_docstore_of_another_collection_is_refused(
 
 
 @every_front_end
-def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: Path) -> None:
+def test_a_collection_of_another_docstore_is_refused(
+    front: FrontEnd, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     stores = [docstore_for(front, SQLiteStore(tmp_path / str(n))) for n in range(3)]
     with closing(front.build(PAGES[:2], path=tmp_path / "a", docstore=stores[0])):
         pass
@@ -110,7 +112,9 @@ def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: 
         pass
     with pytest.raises(IndexMismatchError, match=r"belongs to index .* this docstore to index"):
         front.build(path=tmp_path / "a", docstore=stores[1])
+    assert not caplog.messages
     with closing(front.build(path=tmp_path / "a", docstore=stores[2])) as empty:
+        assert ["has lost its rows, or it is not the" in text for text in caplog.messages] == [True]
         for operation, arguments in (
             ("add_documents", [front.documents(PAGES)]),
             ("sync", [front.documents(PAGES)]),
@@ -205,6 +209,33 @@ def test_an_interrupted_reembedding_is_finished_before_anything_else(
     with closing(front.build(embeddings=Named("B"), reembed=True, **options)) as retriever:
         assert front.do(retriever, "verify").is_sound
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@pytest.mark.parametrize("begins", ["empty", "embedded anew"])
+@every_front_end
+def test_an_index_that_began_without_vectors_refuses_those_of_another_length(
+    front: FrontEnd, begins: str, tmp_path: Path
+) -> None:
+    stores: dict[str, Any] = {"path": tmp_path}
+    if front.framework == "llama_index" and begins == "empty":  # which would refuse none itself
+        stores = {"docstore": SQLiteStore(tmp_path / "docs.sqlite")}
+        stores["vector_store"] = ListVectorStore(kept={})
+    if begins == "empty":
+        front.build([("blank", "", {})], embeddings=Named("A"), **stores).close()
+    else:
+        front.build(PAGES, embeddings=Named("B", 1.0, 64), **stores).close()
+        front.build(embeddings=Named("A"), reembed=True, **stores).close()
+    with closing(front.build(PAGES, embeddings=Named("A"), **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+    new = ("new", "A new text.", {})
+    longer = Named("A", 1.0, 64)
+    with pytest.raises(IndexMismatchError, match=r"of 32 numbers, and .* A now returns 64: .*name"):
+        front.build([new], embeddings=longer, **stores)
+    with closing(front.build([new], embeddings=Named("A"), **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+    renamed = {"embeddings": longer, "model_name": "A longer", "reembed": True}
+    with closing(front.build([new], **renamed, **stores)) as retriever:
+        assert front.do(retriever, "verify").is_sound
 
 
 @every_front_end
@@ -329,6 +360,20 @@ def test_damaged_rows_are_named_and_repaired(
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3", "p9"]
 
 
+@in_turn("column", ["format", "is_reembedding", "model"])
+def test_a_damaged_row_of_the_identity_is_named(
+    front: FrontEnd, column: str, tmp_path: Path
+) -> None:
+    """As by one flipped bit in the file."""
+    front.build(PAGES, path=tmp_path).close()
+    with closing(SQLiteStore(tmp_path / "parents" / "rag_splitters.sqlite")) as store:
+        key = b"state/index"
+        value = store._read([key])[key]
+        store._change({}, {key: value.replace(column.encode(), b"x" + column[1:].encode())}, [])
+    with pytest.raises(DamagedRowsError, match="says what the index is is damaged: restore it"):
+        front.build(path=tmp_path)
+
+
 @every_front_end
 def test_a_query_reads_again_while_children_are_deleted(
     front: FrontEnd, monkeypatch: pytest.MonkeyPatch
@@ -351,10 +396,11 @@ def test_a_query_reads_again_while_children_are_deleted(
 
 
 @every_front_end
-def test_a_question_that_is_no_text_is_refused(front: FrontEnd) -> None:
-    message = "text must be a string, got None|str_or_query_bundle"  # the other is LlamaIndex's own
+@pytest.mark.parametrize("question", [None, {"question": QUESTION}])
+def test_a_question_that_is_no_text_is_refused(front: FrontEnd, question: Any) -> None:
+    message = "the question must be a string, got (None|{'qu)|str_or_query_bundle"  # LlamaIndex's
     with pytest.raises(ValueError, match=message):
-        front.find(front.build(PAGES), None)  # type: ignore[arg-type]
+        front.find(front.build(PAGES), question)
 
 
 @every_front_end

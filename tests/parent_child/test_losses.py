@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sqlite3
 import stat
 from collections import namedtuple
@@ -117,6 +118,25 @@ def test_first_query_of_a_new_process_says_that_some_children_are_missing(
             retriever.invoke(sentence(3))
     retriever.verify(repair=True)
     assert len(retriever.invoke(sentence(3))) == 2
+
+
+@pytest.mark.parametrize("parent", [None, "another"])
+def test_a_query_bears_children_whose_metadata_another_program_changed(
+    place: tuple[Any, str, Path], parent: str | None
+) -> None:
+    retriever = shared(place)
+    retriever.add_documents(documents())
+    kinds = ("parents", "passages")
+    before = {kind: retriever.invoke(sentence(3), retrieve=kind) for kind in kinds}
+    collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+    ids = collection.get(where={"_source_id": "p0"})["ids"]
+    collection.update(ids=ids, metadatas=[{"parent_id": parent}] * len(ids))
+    for kind in kinds:  # the keyword index knows the parents
+        assert retriever.invoke(sentence(3), retrieve=kind) == before[kind]
+    for options in ({"retrieve": "children"}, {"search_type": "similarity"}):
+        numbers = [each.metadata["n"] for each in retriever.invoke(sentence(3), **options)]
+        assert numbers
+        assert 0 not in numbers
 
 
 @pytest.mark.parametrize("value", [b"\xff", b'{"text": "", "metadata": {}, "id": "p0"}'])
@@ -314,6 +334,20 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         for path in files:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert len(files) == 2
+
+
+def test_damaged_files_of_chroma_are_named_and_made_anew(tmp_path: Path) -> None:
+    with parent_document_retriever(documents(), path=tmp_path) as retriever:
+        results = retriever.invoke(sentence(3))
+    (tmp_path / "chroma" / "chroma.sqlite3").write_bytes(b"damaged" * 1000)
+    for _ in range(2):  # Chroma itself raises an AttributeError the second time
+        with pytest.raises(StoreError, match=r"its files in .*/chroma .*not a database.* delete"):
+            parent_document_retriever(path=tmp_path)
+    shutil.rmtree(tmp_path / "chroma")
+    with parent_document_retriever(path=tmp_path) as retriever:
+        assert len(retriever.verify(repair=True).without_children) == len(PAGES)
+        assert retriever.verify().is_sound
+        assert retriever.invoke(sentence(3)) == results
 
 
 def test_an_index_stays_in_its_folder_if_the_program_goes_elsewhere(

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
@@ -668,6 +669,30 @@ def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
     results = front.find(front.varied(filled(front), reranker=reranker, **options), QUESTION)
     assert [len(r.text) for r in results] == sorted(len(r.text) for r in children)[:2]
     assert [r.score for r in results] == [0.5, 0.25]
+
+
+class Above(BaseDocumentCompressor):
+    """Keeps what has at least a score, as LlamaIndex's SimilarityPostprocessor does."""
+
+    cutoff: float
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return [document for document in documents if document.score >= self.cutoff]
+
+
+@every_front_end
+@pytest.mark.parametrize("own", [{}, {"score": 7}])
+def test_a_reranker_of_a_framework_sees_the_scores(front: FrontEnd, own: dict[str, Any]) -> None:
+    retriever = front.build([(name, text, own) for name, text in TEXTS.items()], k=50)
+    results = front.find(retriever, QUESTION)
+    cutoff = results[2].score
+    assert cutoff is not None
+    reranker: Any = SimilarityPostprocessor(similarity_cutoff=cutoff)
+    if front.framework == "langchain":
+        reranker = Above(cutoff=cutoff)
+    good = front.find(front.varied(retriever, reranker=reranker), QUESTION)
+    assert [r.score for r in good] == [r.score for r in results if (r.score or 0) >= cutoff]
+    assert all(r.metadata.get("score") == own["score"] for r in good if own)
 
 
 @in_turn(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
-from rag_splitters.errors import InputError, OperationError
+from rag_splitters.errors import InputError, InputTypeError, OperationError
+from rag_splitters.parameters.messages import describe_value
 from rag_splitters.parent_child.batching import CHILDREN_AT_ONCE, batched
 from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
 from rag_splitters.parent_child.keywords.metadata_index import can_evaluate, filter_keys
@@ -67,7 +68,16 @@ def open_collection(
         model: the embedding model's stable name.
         name: the collection's name.
         renew: whether a collection that was written with another model is emptied.
+
+    Raises TypeError for anything else in place of a client, such as an asynchronous one.
     """
+    from chromadb.api import ClientAPI
+
+    if not isinstance(client, ClientAPI | None):
+        raise InputTypeError(
+            "client must be a synchronous client of Chroma, such as chromadb.HttpClient(), got "
+            f"{describe_value(client)}"
+        )
     is_temporary = folder is None and client is None
     if is_temporary:
         name = f"{name}-{uuid.uuid4().hex}"
@@ -115,7 +125,17 @@ def _persistent(path: Path) -> ClientAPI:
 
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings = Settings(anonymized_telemetry=False)
-    return chromadb.PersistentClient(path=str(path), settings=settings)
+    try:
+        try:
+            return chromadb.PersistentClient(path=str(path), settings=settings)
+        except AttributeError:  # of what Chroma 1.5 remembers of a failure; it has forgotten it now
+            return chromadb.PersistentClient(path=str(path), settings=settings)
+    except Exception as error:
+        raise StoreError(
+            f"Chroma cannot open its files in {path} ({error}): if they are damaged, restore them "
+            "from a backup; or delete that folder, open the index again, and call "
+            "verify(repair=True), which embeds all documents anew"
+        ) from error
 
 
 def _in_memory() -> ClientAPI:
