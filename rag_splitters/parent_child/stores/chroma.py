@@ -128,7 +128,7 @@ def _persistent(path: Path) -> ClientAPI:
     try:
         try:
             return chromadb.PersistentClient(path=str(path), settings=settings)
-        except AttributeError:  # of what Chroma 1.5 remembers of a failure; it has forgotten it now
+        except AttributeError:  # Chroma 1.5 kept a client that failed, and has dropped it now
             return chromadb.PersistentClient(path=str(path), settings=settings)
     except Exception as error:
         raise StoreError(
