@@ -66,8 +66,7 @@ class _Workbook:
             key = next((value for key, value in sheet.items() if key.endswith("}id")), "")
             if sheet.get("state", "visible") == "visible" and key in targets:
                 path = posixpath.normpath(posixpath.join("/xl", targets[key])).lstrip("/")
-                rows = map(self._row, named_elements(parse_part(self.archive, path), "row"))
-                if parts := list(_parts(list(rows))):
+                if parts := list(_parts(list(self._rows(parse_part(self.archive, path))))):
                     yield "\n\n".join([f"# {' '.join(sheet.get('name', '').split())}", *parts])
 
     def _parts(self, path: str, name: str) -> list[ElementTree.Element]:
@@ -75,6 +74,16 @@ class _Workbook:
         with suppress(KeyError):
             return list(named_elements(parse_part(self.archive, path), name))
         return []
+
+    def _rows(self, sheet: ElementTree.Element) -> Iterator[list[str]]:
+        """Yield the rows of a sheet, and one empty row for those that are not in the file."""
+        last = 0
+        for row in named_elements(sheet, "row"):
+            number = int(row.get("r", last + 1))
+            if number > last + 1:
+                yield []
+            yield self._row(row)
+            last = number
 
     def _row(self, row: ElementTree.Element) -> list[str]:
         values: list[str] = []

@@ -101,12 +101,14 @@ def test_dates_are_counted_from_the_first_day_of_the_workbook(
     assert source.text.endswith(f"| {date} |")
 
 
-def workbook(tmp_path: Path, *rows: str) -> str:
+def workbook(tmp_path: Path, *rows: str, with_empty: bool = True) -> str:
     """The text of a sheet of these rows, whose cells are separated by bars."""
     styles = {"%": 1}
     xml = ""
-    for row in rows:
-        xml += "<row>"
+    for line, row in enumerate(rows, 1):
+        if not row and not with_empty:
+            continue
+        xml += f'<row r="{line}">'
         for number, cell in enumerate(row.split("|")):
             place, value = f'r="{"ABCDEF"[number]}1"', cell.strip()
             if value[:1].isdigit():
@@ -166,12 +168,14 @@ def markdown(*rows: str) -> str:
         ),
     ],
 )
+@pytest.mark.parametrize("with_empty", [True, False])
 def test_tables_of_a_sheet_and_titles_above_them(
-    tmp_path: Path, rows: str, expected: Sequence[str]
+    tmp_path: Path, rows: str, expected: Sequence[str], with_empty: bool
 ) -> None:
-    """A slash begins a row."""
+    """A slash begins a row. Most programs leave empty rows out of the file."""
     parts = [markdown(*part.split("/")) if "/" in part else part for part in expected]
-    assert workbook(tmp_path, *rows.split("/")) == "\n\n".join(parts)
+    text = workbook(tmp_path, *rows.split("/"), with_empty=with_empty)
+    assert text == "\n\n".join(parts)
 
 
 @pytest.mark.parametrize(
