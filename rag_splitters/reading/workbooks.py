@@ -16,7 +16,9 @@ from rag_splitters.reading.markdown import NUMBER, escape_markdown, markdown_tab
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
-_LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_ELAPSED_FORMAT = 46
+_LITERAL = re.compile(r'"[^"]*"|\[(?!(?:h+|m+|s+)\])[^\]]*\]|\\.', re.IGNORECASE)
+_ELAPSED = re.compile(r"\[[hms]", re.IGNORECASE)
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
 _LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
@@ -194,7 +196,7 @@ def _column(letters: str) -> int:
 
 
 def _number(value: str, number: int, code: str, first_day: datetime = _FIRST_DAY) -> str:
-    """Write a number as its format shows it: as a date, a percentage or with 15 digits.
+    """Write a number as its format shows it: as a date, hours, a percentage or with 15 digits.
 
     Parameters:
         value: the number.
@@ -204,7 +206,11 @@ def _number(value: str, number: int, code: str, first_day: datetime = _FIRST_DAY
 
     >>> _number("45292", 14, ""), _number("0.125", 9, ""), _number("2.2000000000000002", 0, "")
     ('2024-01-01', '12.5%', '2.2')
+    >>> _number("1.5625", 164, "[h]:mm")
+    '37:30:00'
     """
+    if number == _ELAPSED_FORMAT or _ELAPSED.search(code):
+        return _hours(float(value))
     if number in _DATE_FORMATS or re.search(r"[ymdhs]", code, re.IGNORECASE):
         return _date(float(value), first_day)
     if number in _PERCENT_FORMATS or "%" in code:
@@ -222,3 +228,9 @@ def _date(days: float, first_day: datetime = _FIRST_DAY) -> str:
     if days < 1:
         return moment.time().isoformat()
     return moment.date().isoformat() if days == int(days) else moment.isoformat(" ")
+
+
+def _hours(days: float) -> str:
+    """Write a length of time, counted in days, in hours, minutes and seconds."""
+    minutes, seconds = divmod(abs(round(days * 86_400)), 60)
+    return f"{'-' * (days < 0)}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"

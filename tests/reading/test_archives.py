@@ -103,7 +103,7 @@ def test_dates_are_counted_from_the_first_day_of_the_workbook(
 
 def workbook(tmp_path: Path, *rows: str, with_empty: bool = True) -> str:
     """The text of a sheet of these rows, whose cells are separated by bars."""
-    styles = {"%": 1}
+    styles = {"%": 1, "h": 2, "m": 3}
     xml = ""
     for line, row in enumerate(rows, 1):
         if not row and not with_empty:
@@ -112,13 +112,15 @@ def workbook(tmp_path: Path, *rows: str, with_empty: bool = True) -> str:
         for number, cell in enumerate(row.split("|")):
             place, value = f'r="{"ABCDEF"[number]}1"', cell.strip()
             if value[:1].isdigit():
-                xml += f'<c {place} s="{styles.get(value[-1], 0)}"><v>{value.rstrip("%")}</v></c>'
+                xml += f'<c {place} s="{styles.get(value[-1], 0)}"><v>{value.rstrip("%hm")}</v></c>'
             elif cell:
                 xml += f'<c {place} t="inlineStr"><is><t>{cell}</t></is></c>'
         xml += "</row>"
     sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData></worksheet>'
-    formats = '<cellXfs><xf numFmtId="0"/><xf numFmtId="10"/></cellXfs>'
-    parts = {"xl/worksheets/s1.xml": sheet, "xl/styles.xml": f"<styleSheet>{formats}</styleSheet>"}
+    formats = '<numFmts><numFmt numFmtId="164" formatCode="[Red][h]:mm"/></numFmts>'
+    numbers = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 10, 46, 164))
+    styles_xml = f"<styleSheet>{formats}<cellXfs>{numbers}</cellXfs></styleSheet>"
+    parts = {"xl/worksheets/s1.xml": sheet, "xl/styles.xml": styles_xml}
     (source,) = read_file(write(tmp_path / "tea.xlsx", WORKBOOK | parts))
     return source.text.removeprefix("# Prices\n\n")
 
@@ -139,6 +141,10 @@ def markdown(*rows: str) -> str:
         (
             "Tea | Price | Share/Sencha | 2.2000000000000002 | 0.125%/Assam | 3.0 | 1e-3%",
             ["Tea | Price | Share/Sencha | 2.2 | 12.5%/Assam | 3 | 0.1%"],
+        ),
+        (
+            "Name | Hours | Break/Ann | 1.5625h | 0.03125m/Bob | 40h | 0.0625m",
+            ["Name | Hours | Break/Ann | 37:30:00 | 00:45:00/Bob | 960:00:00 | 01:30:00"],
         ),
         (
             "Teas of 2024/1. Green//Name | Price/Sencha | 4//Sum | 4/Without tax",
