@@ -71,6 +71,13 @@ def test_chapters_of_a_book_are_in_order_with_headings(tmp_path: Path) -> None:
     assert [chunk.metadata["headings"] for chunk in chunks] == [["Green"], ["Black"]]
 
 
+def test_empty_heading_of_a_book_is_no_heading_of_what_follows(tmp_path: Path) -> None:
+    page = PAGE.replace("{}", "<h1>Green</h1><h2/><p>Cool the water.</p>")
+    (source,) = read_file(write(tmp_path / "tea.epub", BOOK | {"OEBPS/two.xhtml": page}))
+    headings = Outline.of(source.text, metadata=source.metadata).headings
+    assert "Cool the water." not in [each.title for each in headings]
+
+
 def test_notes_and_indexes_of_a_book_are_text(tmp_path: Path) -> None:
     words = "Green tea is poured at seventy degrees, and the leaves are used three times. " * 8
     note = '<aside epub:type="footnote"><p>Or twice.</p></aside><footer>Ann wrote it.</footer>'
