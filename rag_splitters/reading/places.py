@@ -19,7 +19,7 @@ from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
 _PIXELS = 1400  # the longer side of the image of a page
-_WORDS = 3  # at the end of a chunk: they must be the same in the file
+_WORDS = 3  # at the end of a chunk's place in the file: the chunk must end with the same ones
 
 
 @dataclass(frozen=True, order=True)
@@ -60,7 +60,9 @@ def locate(path: str | Path, chunk: Any) -> list[Box]:
 def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     start, end, text = _position_of(chunk)
     layout = _layout(data, name)
-    if text.split()[-_WORDS:] != layout.joined.text[start:end].split()[-_WORDS:]:
+    evidence = layout.joined.text[start:end]
+    words, ending = _words(text), _words(evidence)[-_WORDS:]
+    if not evidence.strip() or ending != words[len(words) - len(ending) :]:
         raise InputError(
             f"{name} does not hold this chunk at {start} to {end}: the file has changed since it "
             "was read, or the chunk is from another file"
@@ -121,6 +123,11 @@ def _png(width: int, height: int, channels: int, stride: int, pixels: bytes) -> 
         struct.pack(">I", len(part)) + kind + part + struct.pack(">I", zlib.crc32(kind + part))
         for kind, part in parts
     )
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text without the edges of cells, which a part of a cell gets, too."""
+    return [word for word in text.split() if word != "|"]
 
 
 @lru_cache(maxsize=2)

@@ -258,6 +258,20 @@ def test_chunks_of_a_table_repeat_its_header_and_are_located(
             assert letters(text_in(path, locate(path, chunk))) == letters(own)
 
 
+@pytest.mark.parametrize("size", [70, 120])
+def test_parts_of_a_cell_are_located(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "stock.pdf"
+    rows = [["Bay", "Note"], ["B-01", paragraph(BODY)], ["B-02", paragraph(BODY)]]
+    path.write_bytes(pdf(Table(rows, style=GRID, colWidths=[60, 300])))
+    (source,) = read_file(path)
+    chunks = AutoChunker(chunk_size=size).chunk(source.text, metadata=source.metadata)
+    parts = [chunk for chunk in chunks if chunk.text != source.text[chunk.start : chunk.end]]
+    assert len(parts) > 2
+    for chunk in parts:
+        own = source.text[chunk.start : chunk.end]
+        assert letters(text_in(path, locate(path, chunk))) == letters(own)
+
+
 def test_table_that_goes_beyond_its_lines_stays_text() -> None:
     output = io.BytesIO()
     canvas = Canvas(output)
