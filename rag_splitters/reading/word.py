@@ -18,8 +18,9 @@ from rag_splitters.reading.archives import (
     open_archive,
     parse_part,
 )
-from rag_splitters.reading.equations import put_equations, take_equations
+from rag_splitters.reading.equations import put_equations
 from rag_splitters.reading.markdown import escape_markdown
+from rag_splitters.reading.word_parts import prepare_parts
 from rag_splitters.structure.html.text import Stripped, plain_page
 
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
@@ -47,9 +48,9 @@ def read_docx(data: bytes, name: str) -> str:
     with needs(f"reading {name} needs mammoth", "office"):
         mammoth: Any = import_module("mammoth")
     with open_archive(data, name, "DOCX") as archive:
-        data, equations = take_equations(archive, data)
+        document, equations = prepare_parts(archive)
         html = mammoth.convert_to_html(
-            io.BytesIO(data),
+            io.BytesIO(document),
             transform_document=_prepare(mammoth, _heading_levels(archive)),
             convert_image=lambda image: [],
             include_embedded_style_map=False,

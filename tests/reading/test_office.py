@@ -116,6 +116,55 @@ def test_text_in_changes_controls_and_boxes_is_read() -> None:
     )
 
 
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+BOX = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+DRAWN = f"<w:drawing><w:box>{BOX}</w:box></w:drawing>"
+PICTURE = "<w:drawing><w:picture/></w:drawing>"
+DROP_CAP = '<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr>{}</w:p>'
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            f"<w:p>{run('Cup ')}<w:fldSimple>{run('7')}</w:fldSimple>{run(': tea')}</w:p>",
+            "Cup 7: tea",
+        ),
+        (f"<w:p><w:dir>{run('green ')}</w:dir><w:bdo>{run('tea')}</w:bdo></w:p>", "green tea"),
+        (
+            f"<w:p><w:r><w:ruby><w:rt>{run('ちゃ')}</w:rt><w:rubyBase>{run('茶')}</w:rubyBase>"
+            "</w:ruby></w:r></w:p>",
+            "茶",
+        ),
+        ("<w:p><w:r><w:t>a</w:t><w:cr/><w:t>b</w:t><w:ptab/><w:t>c</w:t></w:r></w:p>", "a\nb c"),
+        (f"{DROP_CAP.format(run('T'))}<w:p>{run('ea is hot.')}</w:p>", "Tea is hot."),
+        (f"<w:p>{run('Tea')}</w:p>{DROP_CAP.format(run('T'))}", "Tea\n\nT"),
+        (f"<w:p><w:r>{DRAWN}</w:r></w:p>", "In a box."),
+        *(
+            (
+                f"<w:p><w:r><c:AlternateContent>{choices}</c:AlternateContent></w:r></w:p>",
+                "In a box.",
+            )
+            for choices in (
+                f"<c:Choice>{DRAWN}</c:Choice>",
+                f"<c:Choice>{DRAWN}</c:Choice><c:Fallback>{PICTURE}</c:Fallback>",
+                f"<c:Choice>{DRAWN}</c:Choice><c:Fallback><w:pict>{BOX}</w:pict></c:Fallback>",
+            )
+        ),
+    ],
+)
+def test_text_in_every_part_of_a_paragraph_is_read(body: str, text: str) -> None:
+    document = WordDocument()
+    names = (
+        f'xmlns:w="{WORD}" xmlns:c="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    )
+    document.element.replace(document.element.body, parse_xml(f"<w:body {names}>{body}</w:body>"))
+    assert read(document, "tea.docx") == text
+
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -123,11 +172,13 @@ RELATIONSHIP = '<Relationship Id="r1" Type="{}/{}" Target="{}"/>'
 CHECKBOX = """<w:sdt><w:sdtPr><x:checkbox><x:checked x:val="{}"/></x:checkbox></w:sdtPr>
 <w:sdtContent><w:r><w:t>{}</w:t></w:r></w:sdtContent></w:sdt>
 <w:r><w:t xml:space="preserve">{}</w:t></w:r>"""
-NOTE = '<w:footnote w:id="{}"><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:footnote>'
+NOTE = """<w:footnote w:id="2"><w:p><w:r><w:t xml:space="preserve">Hot: </w:t></w:r>
+<m:oMath><m:r><m:t>n</m:t></m:r></m:oMath></w:p></w:footnote>"""
 
 
 def test_notes_and_checkboxes_of_a_document_without_styles_are_read() -> None:
     names = f'xmlns:w="{WORD}" xmlns:x="http://schemas.microsoft.com/office/word/2010/wordml"'
+    names += ' xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     boxes = CHECKBOX.format(1, "\u2612", " milk ") + CHECKBOX.format(0, "\u2610", " lemon")
     reference = '<w:r><w:footnoteReference w:id="2"/></w:r>'
     body = f"<w:p><w:r><w:t>Tea</w:t></w:r>{reference}</w:p><w:p>{boxes}</w:p>"
@@ -138,11 +189,11 @@ def test_notes_and_checkboxes_of_a_document_without_styles_are_read() -> None:
         "_rels/.rels": relations.format(OFFICE, "officeDocument", "word/document.xml"),
         "word/_rels/document.xml.rels": relations.format(OFFICE, "footnotes", "footnotes.xml"),
         "word/document.xml": f"<w:document {names}><w:body>{body}</w:body></w:document>",
-        "word/footnotes.xml": f"<w:footnotes {names}>{NOTE.format(2, 'Hot.')}</w:footnotes>",
+        "word/footnotes.xml": f"<w:footnotes {names}>{NOTE}</w:footnotes>",
     }
     data = archive(**{name: part.encode() for name, part in parts.items()})
     (source,) = read_bytes(data, "tea.docx")
-    assert source.text == "Tea[1]\n\n☒ milk ☐ lemon\n\n1. Hot."
+    assert source.text == "Tea[1]\n\n☒ milk ☐ lemon\n\n1. Hot: $n$"
 
 
 def test_table_inside_a_table_loses_no_text() -> None:
