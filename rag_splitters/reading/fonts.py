@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_LARGER = 1.15  # times the size of the body
+LARGER = 1.15  # times the size of the body
 _SAME = 0.03  # share by which the sizes of one font may differ
 _LEADING = 1.8  # times the size of a font: the maximum distance of two lines of a heading
 _APART = 1.15  # times the usual distance of lines: the minimum space above a bold heading
@@ -195,7 +195,7 @@ def _may_be_heading(run: _Run) -> bool:
 
 def _is_large(run: _Run, body: _Body) -> bool:
     is_sentence = len(run.text) > _LONGEST_LABEL and run.text.endswith(_STOPS)
-    return run.font.size >= _LARGER * body.size and not is_sentence
+    return run.font.size >= LARGER * body.size and not is_sentence
 
 
 def _is_bold_label(run: _Run, body: _Body) -> bool:

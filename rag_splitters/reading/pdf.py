@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, chain
 from threading import Lock
 from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.reading.charts import with_scales
-from rag_splitters.reading.fonts import FontHeading, Line, find_headings, slide_titles
+from rag_splitters.reading.fonts import LARGER, FontHeading, Line, find_headings, slide_titles
 from rag_splitters.reading.pdf_pages import read_page
 from rag_splitters.reading.pdf_tables import with_tables
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
@@ -72,7 +72,7 @@ def read_layout(data: bytes, name: str) -> Layout:
         raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
-    ranges = inner_lines([[line.text for line in page] for page in pages])
+    ranges = _ranges_inside(pages)
     pages = [
         with_scales(
             with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
@@ -105,6 +105,28 @@ def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
             f"{name} cannot be read as PDF: {error} The file may be damaged: download or export it "
             "again"
         ) from error
+
+
+def _ranges_inside(pages: Sequence[Sequence[Line]]) -> list[tuple[int, int]]:
+    """Return the range of lines of each page inside running heads and feet; see `inner_lines`.
+
+    A title is inside, although running heads repeat it in a smaller font.
+    """
+    ranges = inner_lines([[line.text for line in page] for page in pages])
+    heads = [page[:first] for page, (first, _) in zip(pages, ranges, strict=True)]
+    sizes = dict[str, float]()
+    for line in chain.from_iterable(heads):
+        if line.font:
+            text = line.text.strip()
+            sizes[text] = min(line.font.size, sizes.get(text, line.font.size))
+    return [
+        (next((n for n, line in enumerate(head) if _is_title(line, sizes)), first), last)
+        for head, (first, last) in zip(heads, ranges, strict=True)
+    ]
+
+
+def _is_title(line: Line, sizes: Mapping[str, float]) -> bool:
+    return line.font is not None and line.font.size >= LARGER * sizes[line.text.strip()]
 
 
 def _has_text(page: Sequence[Line]) -> bool:

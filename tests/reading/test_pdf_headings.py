@@ -180,6 +180,20 @@ def test_running_heads_are_no_headings(tmp_path: Path) -> None:
     assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Oil"]
 
 
+def test_title_that_running_heads_repeat_is_a_heading(tmp_path: Path) -> None:
+    rows: list[Row] = [(24, "Clock news")]
+    for name in ("Visitors", "Repairs", "Oil"):
+        rows += [
+            (16, name),
+            *((11, f"{name}: {text}") for _, text in PLAIN),
+            None,
+            (9, "Clock news"),
+        ]
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", [*rows, *BODY])))
+    assert source.text.count("Clock news") == 1
+    assert outline_of(source) == [(1, "Clock news"), (2, "Visitors"), (2, "Repairs"), (2, "Oil")]
+
+
 def test_strategies_know_the_headings(report: Path, tmp_path: Path) -> None:
     title = OUTLINE[0][1]
     headings = [
