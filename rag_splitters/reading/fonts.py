@@ -67,15 +67,15 @@ class Line(NamedTuple):
     parts: tuple[Part, ...] = ()
 
 
-def join_lines(lines: Sequence[Line]) -> Line:
-    """Return lines as one, with a space between them, in the font of the first.
+def join_lines(lines: Sequence[Line], space: str = " ") -> Line:
+    """Return lines as one, with a space or nothing between them, in the font of the first.
 
     >>> join_lines([Line("Tea", None, (Part(0, "Tea", 9),)), Line("7", None, (Part(0, "7", 14),))])
     Line(text='Tea 7', font=None, parts=(Part(offset=0, ...), Part(offset=4, text='7', place=14)))
     """
     text, parts = "", list[Part]()
     for line in lines:
-        text = f"{text.rstrip()} " if text else ""
+        text = f"{text.rstrip()}{space}" if text and space else text
         parts += [part._replace(offset=part.offset + len(text)) for part in line.parts]
         text += line.text
     font, is_bold = lines[0].font, all(line.font and line.font.is_bold for line in lines)

@@ -21,6 +21,10 @@ _SPACE = 0.25  # times the height of the larger letter: the minimum gap between 
 _SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
 _WORD = re.compile(r"\S+")
 _ALL = re.compile(r".+")
+_RAISED = 0.6  # times the size of a letter: how far an exponent may be above the line
+_WORD_SPACE = 0.4  # times the size of a letter: the maximum space between words
+_LARGE = 1.6  # times the size of the text: the minimum size of a large first letter
+_NEAR = 3  # lines between a large first letter and its paragraph, in PDFium's order
 _REACH = 200  # characters within which the next line is searched for
 
 
@@ -88,11 +92,22 @@ class _Letters:
             place = parts[-1].place + len(parts[-1].text) if parts else place
             hyphen = "-" if match and match[0] == _HYPHEN else ""
             for line in self._apart(Line(content + hyphen, font, parts)):
-                if lines and self._are_beside(lines[-1].parts, line.parts):
-                    lines[-1] = join_lines([lines[-1], line])
-                else:
-                    lines.append(line)
+                self._add(lines, line)
         return lines
+
+    def _add(self, lines: list[Line], line: Line) -> None:
+        """Add a line to those of the page, or to the end of the one that it stands beside."""
+        last = len(lines) - 1
+        near = range(last, max(last - _NEAR, -1), -1)
+        cap = next((n for n in near if self._is_drop_cap(lines[n], line)), None)
+        if cap is not None:
+            lines.append(join_lines([lines.pop(cap), line], "")._replace(font=line.font))
+        elif lines and self._are_beside(lines[-1].parts, line.parts):
+            lines[-1] = join_lines([lines[-1], line])
+        elif lines and self._goes_on(lines[-1], line, _RAISED):
+            lines[-1] = join_lines([lines[-1], line], "")
+        else:
+            lines.append(line)
 
     def words(self, line: Line, pattern: re.Pattern[str]) -> Iterator[Word]:
         """Yield the words of a line, with their edges on the page."""
@@ -135,6 +150,30 @@ class _Letters:
             own = tuple(part._replace(offset=part.offset - begin) for part in parts[first:last])
             yield Line(line.text[begin:end], self._font_of(own[0].text, own[0].place), own)
 
+    def _is_drop_cap(self, cap: Line, line: Line) -> bool:
+        """Whether the first letter of a paragraph is a large one, beside the line that goes on."""
+        if len(cap.text.strip()) != 1 or not cap.text.strip().isupper():
+            return False
+        is_large = cap.font and line.font and cap.font.size > _LARGE * line.font.size
+        return bool(is_large) and self._goes_on(cap, line, 1)
+
+    def _goes_on(self, line: Line, after: Line, height: float) -> bool:
+        """Whether a line begins right behind another, and neither above nor below it.
+
+        Parameters:
+            height: the maximum distance of their baselines, times the larger size.
+        """
+        if not (line.parts and after.parts):
+            return False
+        font, other = self._font_at(line, -1), self._font_at(after, 0)
+        if font is None or other is None:
+            return False
+        size = max(font.size, other.size)
+        if abs(font.baseline - other.baseline) >= height * size:
+            return False
+        gap = self._box(after.parts[0].place).left - self._last_box(line.parts).right
+        return abs(gap) < _WORD_SPACE * size
+
     def _are_beside(self, one: Sequence[Part], other: Sequence[Part]) -> bool:
         """Whether a part of a line begins behind another, with a gap between them."""
         if not one or not other:
@@ -173,6 +212,12 @@ class _Letters:
         for _ in range(self._quarters):
             left, bottom, right, top = bottom, -right, top, -left
         return _Box(left, bottom, right, top)
+
+    def _font_at(self, line: Line, number: int) -> Font | None:
+        """Return the font of a line or, if it is unknown, of one of its parts."""
+        part = line.parts[number]
+        indent = len(part.text) - len(part.text.lstrip())
+        return line.font or self._font_of(part.text.strip(), part.place + indent)
 
     def _font_of(self, line: str, start: int) -> Font | None:
         """Return the font of a line's first, middle and last letter; None if it is unknown."""

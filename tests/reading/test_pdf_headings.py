@@ -162,6 +162,23 @@ def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
     assert outline_of(next(read_sources(tmp_path / "a.pdf"))) == []
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_large_first_letter_belongs_to_its_word(is_first: bool, tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    rows = [(16, 72, 780, "Clock news"), (40, 72, 726, "T")]
+    if is_first:  # as browsers print it
+        rows.reverse()
+    rows += [(11, 100, 748, BODY[0][1].removeprefix("T")), (11, 100, 735, BODY[1][1])]
+    rows += [(11, 72, 713 - 13 * number, text) for number, (_, text) in enumerate(PLAIN)]
+    for size, left, bottom, text in rows:
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(left, bottom, text)
+    canvas.save()
+    source = next(read_sources(tmp_path / "a.pdf"))
+    assert source.text.startswith("Clock news\nThe museum keeps")
+    assert outline_of(source) == [(1, "Clock news")]
+
+
 def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
     divided: list[Row] = [(11, "Every clock has an escape-"), (11, "ment that counts the time.")]
     rows = [*BODY, *divided, (16, "Clock-"), (16, "making"), *BODY, *divided, (16, "Oil"), *BODY]
