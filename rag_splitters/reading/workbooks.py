@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby, takewhile
@@ -20,6 +21,7 @@ _ELAPSED_FORMAT = 46
 _LITERAL = re.compile(r'"[^"]*"|\[(?!(?:h+|m+|s+)\])[^\]]*\]|\\.', re.IGNORECASE)
 _ELAPSED = re.compile(r"\[[hms]", re.IGNORECASE)
 _COLUMN = re.compile(r"[A-Z]{1,3}")
+_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
 _LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
 _Rows = list[list[str]]
@@ -78,14 +80,24 @@ class _Workbook:
         return []
 
     def _rows(self, sheet: ElementTree.Element) -> Iterator[list[str]]:
-        """Yield the rows of a sheet, and one empty row for those that are not in the file."""
-        last = 0
+        """Yield the rows of a sheet, and one empty row for those that are not in the file.
+
+        A text that is merged over several rows is in each of them that has other text.
+        """
+        last, merged = 0, _merged_rows(sheet)
+        texts: dict[int, tuple[str, int]] = {}  # by column, with the last row
         for row in named_elements(sheet, "row"):
             number = int(row.get("r", last + 1))
             if number > last + 1:
                 yield []
-            yield self._row(row)
-            last = number
+            last, values = number, self._row(row)
+            texts = {column: each for column, each in texts.items() if each[1] >= number}
+            for column, (text, _) in texts.items() if any(values) else ():
+                values += [""] * (column + 1 - len(values))
+                values[column] = values[column] or text
+            for column, end in merged.get(number, ()):
+                texts[column] = (values[column] if column < len(values) else "", end)
+            yield values
 
     def _row(self, row: ElementTree.Element) -> list[str]:
         values: list[str] = []
@@ -112,6 +124,17 @@ class _Workbook:
             with suppress(ValueError, OverflowError):
                 return _number(value, number, code, self.first_day)
         return value
+
+
+def _merged_rows(sheet: ElementTree.Element) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Return the column and the last row of the cells that are merged over rows, by their first."""
+    merged = defaultdict[int, list[tuple[int, int]]](list)
+    for each in named_elements(sheet, "mergeCell"):
+        if match := _RANGE.match(each.get("ref", "")):
+            first, last = int(match[2]), int(match[3])
+            if first < last:
+                merged[first].append((_column(match[1]), last))
+    return merged
 
 
 def _parts(rows: _Rows) -> Iterator[str]:
@@ -168,7 +191,10 @@ def _table(rows: _Rows) -> str:
     rows = [[row[n] if n < len(row) else "" for n in columns] for row in rows]
     labels = _count_labels(rows)
     while 1 < labels < len(rows) and len(_used(rows[:1])) < len(_used(rows[1:2])):
-        header = [f"{above} {below}".strip() for above, below in zip(*rows[:2], strict=True)]
+        header = [
+            above if above == below else f"{above} {below}".strip()
+            for above, below in zip(*rows[:2], strict=True)
+        ]
         rows, labels = [header, *rows[2:]], labels - 1
     return markdown_table(rows)
 

@@ -108,7 +108,9 @@ def test_dates_are_counted_from_the_first_day_of_the_workbook(
     assert source.text.endswith(f"| {date} |")
 
 
-def workbook(tmp_path: Path, *rows: str, with_empty: bool = True) -> str:
+def workbook(
+    tmp_path: Path, *rows: str, with_empty: bool = True, merged: Sequence[str] = ()
+) -> str:
     """The text of a sheet of these rows, whose cells are separated by bars."""
     styles = {"%": 1, "h": 2, "m": 3}
     xml = ""
@@ -123,13 +125,29 @@ def workbook(tmp_path: Path, *rows: str, with_empty: bool = True) -> str:
             elif cell:
                 xml += f'<c {place} t="inlineStr"><is><t>{cell}</t></is></c>'
         xml += "</row>"
-    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData></worksheet>'
+    merges = "".join(f'<mergeCell ref="{each}"/>' for each in merged)
+    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData>{merges}</worksheet>'
     formats = '<numFmts><numFmt numFmtId="164" formatCode="[Red][h]:mm"/></numFmts>'
     numbers = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 10, 46, 164))
     styles_xml = f"<styleSheet>{formats}<cellXfs>{numbers}</cellXfs></styleSheet>"
     parts = {"xl/worksheets/s1.xml": sheet, "xl/styles.xml": styles_xml}
     (source,) = read_file(write(tmp_path / "tea.xlsx", WORKBOOK | parts))
     return source.text.removeprefix("# Prices\n\n")
+
+
+def test_text_that_is_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
+    rows = (
+        "Teas of 2024",
+        "",
+        "Kind | 2023",
+        " | cups | pots",
+        "Green | 1 | 2",
+        "| 3 | 4",
+        "Black | 5",
+    )
+    text = workbook(tmp_path, *rows, merged=["A1:C2", "A3:A4", "B3:C3", "A5:A6"])
+    table = markdown("Kind | 2023 cups | pots", "Green | 1 | 2", "Green | 3 | 4", "Black | 5 | ")
+    assert text == f"Teas of 2024\n\n{table}"
 
 
 def markdown(*rows: str) -> str:

@@ -221,6 +221,17 @@ def test_slides_are_pages(slides: Path) -> None:
     assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 3)]
 
 
+def test_merged_cells_of_a_slide_are_in_each_of_their_rows() -> None:
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(3, 2, 0, 0, Inches(4), Inches(1)).table
+    for row, values in enumerate((("kind", "euro"), ("green", "4"), ("", "5"))):
+        for column, value in enumerate(values):
+            table.cell(row, column).text = value
+    table.cell(1, 0).merge(table.cell(2, 0))
+    assert read(presentation, "tea.pptx").endswith("| green | 4 |\n| green | 5 |")
+
+
 def test_words_of_a_diagram_are_read_and_slide_numbers_are_not(tmp_path: Path) -> None:
     presentation = Presentation()
     shapes = presentation.slides.add_slide(presentation.slide_layouts[6]).shapes
