@@ -20,6 +20,7 @@ from rag_splitters.reading.archives import (
 )
 from rag_splitters.reading.equations import put_equations
 from rag_splitters.reading.markdown import escape_markdown
+from rag_splitters.reading.word_lists import with_numbers
 from rag_splitters.reading.word_parts import prepare_parts
 from rag_splitters.structure.html.text import Stripped, plain_page
 
@@ -55,7 +56,7 @@ def read_docx(data: bytes, name: str) -> str:
             convert_image=lambda image: [],
             include_embedded_style_map=False,
         ).value
-    html = _DROPPED.sub("", html)
+    html = with_numbers(_DROPPED.sub("", html))
     for element, sign in _CHECKBOXES.items():
         html = html.replace(element, sign)
     return put_equations(_to_markdown(plain_page(html, main_content_only=False)), equations)

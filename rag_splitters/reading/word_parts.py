@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 
 from rag_splitters.reading.archives import attribute, local_name, named_elements, parse_part
 from rag_splitters.reading.equations import take_equations
+from rag_splitters.reading.word_lists import Numbering
 
 _PART = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml\Z")
+_LISTS = re.compile(r"word/numbering\d*\.xml\Z")
 _MEDIA = "word/media/"
 _READ_AS = {
     **dict.fromkeys(("bdo", "dir", "fldSimple", "ruby", "rubyBase"), "smartTag"),
@@ -26,15 +28,18 @@ direction, and words with their pronunciation, which is dropped."""
 def prepare_parts(archive: zipfile.ZipFile) -> tuple[bytes, list[str]]:
     """Return a Word document as mammoth can read all of it, without images, and its equations.
 
-    A mark stands for each equation; see `put_equations`.
+    A mark stands for each equation and before each numbered item; see `put_equations` and
+    `with_numbers`.
     """
     equations: list[str] = []
-    output = io.BytesIO()
+    output, names = io.BytesIO(), archive.namelist()
+    numbering = Numbering(parse_part(archive, name) for name in filter(_LISTS.match, names))
     with zipfile.ZipFile(output, "w") as copy:
-        for name in archive.namelist():
+        for name in names:
             if _PART.match(name):
                 root = parse_part(archive, name)
                 equations += take_equations(root, len(equations))
+                numbering.mark_items(root)
                 _rewrite(root)
                 copy.writestr(name, ElementTree.tostring(root))
             elif not name.startswith(_MEDIA):

@@ -165,6 +165,37 @@ def test_text_in_every_part_of_a_paragraph_is_read(body: str, text: str) -> None
     assert read(document, "tea.docx") == text
 
 
+LISTS = """<w:{} xmlns:w="{}" w:{}Id="{}">{}</w:{}>"""
+LEVEL = '<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/></w:lvl>'
+ITEM = '<w:pPr xmlns:w="{}"><w:numPr><w:ilvl w:val="{}"/><w:numId w:val="{}"/></w:numPr></w:pPr>'
+
+
+def test_lists_go_on_counting_after_other_text() -> None:
+    document = WordDocument()
+    levels = LEVEL.format(0, 1, "decimal") + LEVEL.format(1, 4, "lowerLetter")
+    levels += LEVEL.format(2, 1, "bullet")
+    numbering = document.part.numbering_part.element
+    numbering.insert(
+        0, parse_xml(LISTS.format("abstractNum", WORD, "abstractNum", 90, levels, "abstractNum"))
+    )
+    override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    for key, more in ((90, ""), (91, override)):
+        inner = f'<w:abstractNumId w:val="90"/>{more}'
+        numbering.append(parse_xml(LISTS.format("num", WORD, "num", key, inner, "num")))
+    for text, *item in (
+        *(("Boil.", 0, 90), ("Wait.", 0, 90), ("Long.", 1, 90), ("Tea", 2, 90), ("More.", 1, 90)),
+        *(("Meanwhile:",), ("Pour.", 0, 90), ("Cool.", 1, 90), ("Again:",), ("Boil.", 0, 91)),
+        *(("Drink.", 0, 91), ("Boil.", 0, 90)),
+    ):
+        paragraph = document.add_paragraph(text)
+        if item:
+            paragraph._p.insert(0, parse_xml(ITEM.format(WORD, *item)))
+    assert read(document, "tea.docx").split("\n\n") == [
+        "1. Boil.\n2. Wait.\n  4. Long.\n    - Tea\n  5. More.",
+        *("Meanwhile:", "3. Pour.\n  4. Cool.", "Again:", "1. Boil.\n2. Drink.\n3. Boil."),
+    ]
+
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
