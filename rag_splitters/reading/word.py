@@ -25,6 +25,7 @@ from rag_splitters.reading.word_parts import prepare_parts
 from rag_splitters.structure.html.text import Stripped, plain_page
 
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_LIST = re.compile(r"List (?:Bullet|Number) ([2-5])\Z", re.IGNORECASE)
 _DROPPED = re.compile(  # links from notes to the text, and groups of rows, which end merged cells
     r' <a href="#(?:foot|end)note-ref-\w+">↑</a>|</?t(?:head|body)>'
 )
@@ -63,7 +64,11 @@ def read_docx(data: bytes, name: str) -> str:
 
 
 def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
-    """Return a function that gives headings the style of their level, and tables a header."""
+    """Return a function that prepares headings, lists and tables for mammoth.
+
+    It gives headings the style of their level, items of "List Bullet 2" and the like their depth,
+    and tables a header.
+    """
     documents = mammoth.documents
 
     def prepare(element: Any) -> Any:
@@ -74,6 +79,10 @@ def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
             return element
         if level := levels.get(element.style_id):
             return element.copy(style_id=None, style_name=f"Heading {level}", numbering=None)
+        style = _LIST.match(element.style_name or "")
+        if style and element.numbering is not None and element.numbering.level_index == "0":
+            level = documents.numbering_level(int(style[1]) - 1, element.numbering.is_ordered)
+            return element.copy(numbering=level)
         return element
 
     convert: Callable[[Any], Any] = mammoth.transforms.element_of_type(object, prepare)

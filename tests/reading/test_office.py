@@ -32,6 +32,7 @@ def word(tmp_path: Path) -> Path:
     document.add_paragraph("You need:")
     document.add_paragraph("water", style="List Bullet")
     document.add_paragraph("leaves", style="List Bullet")
+    document.add_paragraph("green ones", style="List Bullet 2")
     document.add_paragraph("Boil.", style="List Number")
     document.add_paragraph("Wait.", style="List Number")
     document.add_paragraph("# is no heading")
@@ -74,7 +75,7 @@ def slides(tmp_path: Path) -> Path:
 def test_a_word_document_is_markdown(word: Path) -> None:
     (document,) = FileLoader(word).load()
     assert document.page_content == (
-        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n- leaves\n\n1. Boil.\n"
+        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n- leaves\n  - green ones\n\n1. Boil.\n"
         "2. Wait.\n\n\\# is no heading\n\n"
         "| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 | |\n\n"
         "### When\n\nAt five."
