@@ -44,7 +44,8 @@ class Part(NamedTuple):
     Parameters:
         offset: its offset in the line.
         text: its text.
-        place: where it stands in PDFium's text of the page.
+        place: where it stands in PDFium's text of the page. That of a form field is below 0: -1 for
+            the first annotation of the page, -2 for the next.
     """
 
     offset: int

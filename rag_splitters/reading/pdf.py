@@ -14,6 +14,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.reading.charts import with_scales
 from rag_splitters.reading.fonts import LARGER, FontHeading, Line, find_headings, slide_titles
+from rag_splitters.reading.pdf_forms import read_fields
 from rag_splitters.reading.pdf_pages import read_page
 from rag_splitters.reading.pdf_tables import with_tables
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
@@ -47,8 +48,9 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
     are divided at the end of a line are joined. A warning in the log names pages that hold images
     and no text. Tables become Markdown (`with_tables`), and the scale of a chart becomes one line
-    (`with_scales`). Headings are recognised by their fonts, or are the titles of slides; see
-    `find_headings` and `slide_titles`.
+    (`with_scales`). The values of a form follow the text of their page (`read_fields`). Headings
+    are recognised by their fonts, or are the titles of slides; see `find_headings` and
+    `slide_titles`.
 
     Raises: ImportError if pypdfium2 is not installed; ValueError if the PDF is damaged, protected
     by a password, or holds no text.
@@ -61,14 +63,14 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
 def read_layout(data: bytes, name: str) -> Layout:
     """Return the lines of a PDF and its text; see `read_pdf`."""
     with open_pdf(data, name) as (document, pdfium):
-        read = [read_page(page, pdfium.raw) for page in document]
-        pages = [lines for lines, _ in read]
+        read = [(*read_page(page, pdfium.raw), read_fields(page, pdfium.raw)) for page in document]
+        pages = [lines for lines, _, _ in read]
         blank = [number for number, page in enumerate(pages) if not _has_text(page)]
         image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
         sizes = [document.get_page_size(number) for number in range(len(document))]
         scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
     advice = "run text recognition over it first, for example with ocrmypdf"
-    if not any(map(_has_text, pages)):
+    if not any(_has_text([*lines, *fields]) for lines, _, fields in read):
         raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
@@ -79,8 +81,9 @@ def read_layout(data: bytes, name: str) -> Layout:
             if geometry
             else lines[first:last]
         )
-        for (lines, geometry), (first, last) in zip(read, ranges, strict=True)
+        for (lines, geometry, _), (first, last) in zip(read, ranges, strict=True)
     ]
+    pages = [[*page, *fields] for page, (_, _, fields) in zip(pages, read, strict=True)]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
     wide = sum(width > height for width, height in sizes)
@@ -95,6 +98,7 @@ def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
         pdfium: Any = import_module("pypdfium2")
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
+            document.init_forms()
             yield document, pdfium
     except pdfium.PdfiumError as error:
         if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:

@@ -15,6 +15,7 @@ from typing import Any
 from rag_splitters.errors import InputError
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
+from rag_splitters.reading.pdf_forms import field_edges
 from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
@@ -72,7 +73,7 @@ def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
         return [
             Box(page + 1, *edges)
             for page, part, begin, stop in _parts_between(layout, first, last)
-            for edges in _edges(document[page].get_textpage(), pdfium.raw, part, begin, stop)
+            for edges in _edges(document[page], pdfium.raw, part, begin, stop)
         ]
 
 
@@ -176,10 +177,14 @@ def _edges(
     page: Any, raw: Any, part: Part, begin: int, stop: int
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield left, bottom, right and top of the rectangles around a range of a part of a line."""
+    if part.place < 0:
+        yield field_edges(page, raw, part.place)
+        return
+    text_page = page.get_textpage()
     letters = part.text[begin:stop].strip()
     if not letters:
         return
     offset = part.place + part.text.index(letters, begin)
-    start = raw.FPDFText_GetCharIndexFromTextIndex(page, offset)
-    end = raw.FPDFText_GetCharIndexFromTextIndex(page, offset + len(letters) - 1)
-    yield from map(page.get_rect, range(page.count_rects(start, end - start + 1)))
+    start = raw.FPDFText_GetCharIndexFromTextIndex(text_page, offset)
+    end = raw.FPDFText_GetCharIndexFromTextIndex(text_page, offset + len(letters) - 1)
+    yield from map(text_page.get_rect, range(text_page.count_rects(start, end - start + 1)))
