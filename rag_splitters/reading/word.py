@@ -41,8 +41,8 @@ def read_docx(data: bytes, name: str) -> str:
 
     Headings are recognised by their styles, and by the styles that these are based on. The title,
     if there is one, becomes the heading above all others. Changes that were tracked are accepted,
-    and the first row of a table is its header. Equations become LaTeX. Page headers, comments and
-    images are dropped.
+    and the first row of a table is its header. Items of lists keep their numbers, and equations
+    become LaTeX. Page headers, comments and images are dropped.
 
     Raises: ImportError if mammoth is not installed; ValueError if the document is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
