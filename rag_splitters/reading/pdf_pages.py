@@ -86,7 +86,11 @@ class _Letters:
             font = self._font_of(letters, at) if at >= 0 else None
             indent = len(content) - len(content.lstrip())
             if at >= 0:
-                parts: tuple[Part, ...] = (Part(indent, letters, at),)
+                pattern = _WORD if font and self._spans_lines(letters, at, font.size) else _ALL
+                parts: tuple[Part, ...] = tuple(
+                    Part(indent + each.start(), each[0], at + each.start())
+                    for each in pattern.finditer(letters)
+                )
             else:
                 parts = tuple(_raised_parts(letters, indent, characters, place))
             place = parts[-1].place + len(parts[-1].text) if parts else place
@@ -108,6 +112,15 @@ class _Letters:
             lines[-1] = join_lines([lines[-1], line], "")
         else:
             lines.append(line)
+
+    def _spans_lines(self, letters: str, place: int, size: float) -> bool:
+        """Whether PDFium has joined texts of several lines, as on a page with little text."""
+        origins = []
+        for index in map(self._index, (place, place + len(letters) - 1)):
+            x, y = ctypes.c_double(), ctypes.c_double()
+            self._raw.FPDFText_GetCharOrigin(self._text_page, index, x, y)
+            origins.append(self._shown(x.value, y.value, x.value, y.value).bottom)
+        return abs(origins[0] - origins[1]) > size
 
     def words(self, line: Line, pattern: re.Pattern[str]) -> Iterator[Word]:
         """Yield the words of a line, with their edges on the page."""
@@ -136,8 +149,8 @@ class _Letters:
         """Yield the parts of a line that stand apart from each other.
 
         On a page with little text, PDFium takes a letter or digit that is drawn alone for a line of
-        its own, or joins it with the text before it, though there is a gap between them. On a page
-        that is rotated, it joins lines.
+        its own, or joins it with the text before it, though there is a gap between them. There and
+        on a page that is rotated, it joins lines.
         """
         parts = line.parts
         gaps = [n for n in range(1, len(parts)) if self._are_apart(parts[:n], parts[n:])]
@@ -148,7 +161,7 @@ class _Letters:
             begin = parts[first].offset if first else 0
             end = parts[last].offset if last < len(parts) else len(line.text)
             own = tuple(part._replace(offset=part.offset - begin) for part in parts[first:last])
-            yield Line(line.text[begin:end], self._font_of(own[0].text, own[0].place), own)
+            yield Line(line.text[begin:end].rstrip(), self._font_of(own[0].text, own[0].place), own)
 
     def _is_drop_cap(self, cap: Line, line: Line) -> bool:
         """Whether the first letter of a paragraph is a large one, beside the line that goes on."""

@@ -11,7 +11,14 @@ import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table, TableStyle
+from reportlab.platypus import (
+    ListFlowable,
+    PageBreak,
+    Paragraph,
+    SimpleDocTemplate,
+    Table,
+    TableStyle,
+)
 
 from rag_splitters import AutoChunker, ContentAwareChunker
 from rag_splitters.reading import locate
@@ -348,6 +355,16 @@ def rotated(quarters: int, *rows: Sequence[str]) -> bytes:
 def test_rotated_page_is_read_as_it_is_shown(quarters: int) -> None:
     expected = f"Counted on 3 May.\nSee the bays below.\n\n{MARKDOWN}"
     assert text_of(rotated(quarters, *ROWS)) == expected
+
+
+def test_items_of_a_list_on_a_short_page_are_lines() -> None:
+    output = io.BytesIO()
+    items = [paragraph("Boil the water."), paragraph("Wait."), paragraph("Pour it.")]
+    title = Paragraph("Tea", getSampleStyleSheet()["Title"])
+    SimpleDocTemplate(output).build([title, ListFlowable(items), paragraph("Drink it.")])
+    assert text_of(output.getvalue()).splitlines() == [
+        *("Tea", "1 Boil the water.", "2 Wait.", "3 Pour it.", "Drink it.")
+    ]
 
 
 @pytest.mark.parametrize(("count", "is_table"), [(1, True), (4, False)])
