@@ -179,7 +179,8 @@ def is_right_to_left(text: str, position: int) -> bool:
 def summary(cut: Cut) -> tuple[str, list[str]]:
     """Return the number of chunks, and remarks about their sizes and faults."""
     least, most = min(cut.sizes, default=0), max(cut.sizes, default=0)
-    sizes = f"{least:,} to {most:,} {cut.unit}" if least < most else f"{least:,} {cut.unit} each"
+    each = " each" if len(cut.chunks) > 1 else ""
+    sizes = f"{least:,} to {most:,} {cut.unit}" if least < most else f"{least:,} {cut.unit}{each}"
     begins, dropped = cut.faults["mid_sentence"], cut.coverage[1]
     remarks = [
         (len(cut.chunks), sizes),

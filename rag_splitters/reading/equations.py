@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
 from xml.etree import ElementTree
 
-from rag_splitters.reading.archives import attribute, local_name, parse_part
+from rag_splitters.reading.archives import attribute, local_name
 
-_PART = "word/document.xml"
 _PLACE = "\ue000{}\ue000"
 _PLACES = re.compile(_PLACE.format("([0-9]{1,9})"))
 _ACCENTS = {"\u0302": "hat", "\u0305": "bar", "\u20d7": "vec", "\u0307": "dot", "\u0303": "tilde"}
@@ -33,21 +30,13 @@ _EMPTY = re.compile(r"[_^]\{\}|(?<=sqrt)\[\]")
 _SPECIAL = str.maketrans({"|": r"\vert ", "%": r"\%", "#": r"\#", "\u2061": " ", "\n": " "})
 
 
-def take_equations(archive: zipfile.ZipFile, data: bytes) -> tuple[bytes, list[str]]:
-    """Put a mark into a Word document for each equation, and return it with the equations.
+def take_equations(root: ElementTree.Element, number: int = 0) -> list[str]:
+    """Put a mark for each equation into a part of a Word document, and return the equations.
 
-    An equation is LaTeX between dollars, with two of them if it stands on lines of its own.
+    An equation is LaTeX between dollars, with two of them if it stands on lines of its own. The
+    marks are numbered from `number`.
     """
-    if _PART not in archive.namelist() or b"oMath" not in archive.read(_PART):
-        return data, []
-    root = parse_part(archive, _PART)
-    equations = list(_replace(root))
-    output = io.BytesIO()
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as copy:
-        for name in archive.namelist():
-            content = ElementTree.tostring(root) if name == _PART else archive.read(name)
-            copy.writestr(name, content)
-    return output.getvalue(), equations
+    return list(_replace(root, number))
 
 
 def put_equations(text: str, equations: list[str]) -> str:
@@ -56,10 +45,9 @@ def put_equations(text: str, equations: list[str]) -> str:
     return _PLACES.sub(lambda match: by_mark.get(match[0], match[0]), text)
 
 
-def _replace(root: ElementTree.Element) -> Iterator[str]:
+def _replace(root: ElementTree.Element, number: int) -> Iterator[str]:
     """Replace each equation by a run of text with its mark, and yield its LaTeX."""
     word = root.tag.rpartition("}")[0] + "}"
-    number = 0
     for parent in list(root.iter()):
         last = -2
         for index, child in enumerate(parent):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_LARGER = 1.15  # times the size of the body
+LARGER = 1.15  # times the size of the body
 _SAME = 0.03  # share by which the sizes of one font may differ
 _LEADING = 1.8  # times the size of a font: the maximum distance of two lines of a heading
 _APART = 1.15  # times the usual distance of lines: the minimum space above a bold heading
@@ -44,7 +44,8 @@ class Part(NamedTuple):
     Parameters:
         offset: its offset in the line.
         text: its text.
-        place: where it stands in PDFium's text of the page.
+        place: where it stands in PDFium's text of the page. That of a form field is below 0: -1 for
+            the first annotation of the page, -2 for the next.
     """
 
     offset: int
@@ -67,15 +68,15 @@ class Line(NamedTuple):
     parts: tuple[Part, ...] = ()
 
 
-def join_lines(lines: Sequence[Line]) -> Line:
-    """Return lines as one, with a space between them, in the font of the first.
+def join_lines(lines: Sequence[Line], space: str = " ") -> Line:
+    """Return lines as one, with a space or nothing between them, in the font of the first.
 
     >>> join_lines([Line("Tea", None, (Part(0, "Tea", 9),)), Line("7", None, (Part(0, "7", 14),))])
     Line(text='Tea 7', font=None, parts=(Part(offset=0, ...), Part(offset=4, text='7', place=14)))
     """
     text, parts = "", list[Part]()
     for line in lines:
-        text = f"{text.rstrip()} " if text else ""
+        text = f"{text.rstrip()}{space}" if text and space else text
         parts += [part._replace(offset=part.offset + len(text)) for part in line.parts]
         text += line.text
     font, is_bold = lines[0].font, all(line.font and line.font.is_bold for line in lines)
@@ -195,7 +196,7 @@ def _may_be_heading(run: _Run) -> bool:
 
 def _is_large(run: _Run, body: _Body) -> bool:
     is_sentence = len(run.text) > _LONGEST_LABEL and run.text.endswith(_STOPS)
-    return run.font.size >= _LARGER * body.size and not is_sentence
+    return run.font.size >= LARGER * body.size and not is_sentence
 
 
 def _is_bold_label(run: _Run, body: _Body) -> bool:

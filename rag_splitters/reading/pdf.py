@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, chain
 from threading import Lock
 from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError
 from rag_splitters.extras import needs
 from rag_splitters.reading.charts import with_scales
-from rag_splitters.reading.fonts import FontHeading, Line, find_headings, slide_titles
+from rag_splitters.reading.fonts import LARGER, FontHeading, Line, find_headings, slide_titles
+from rag_splitters.reading.pdf_forms import read_fields
 from rag_splitters.reading.pdf_pages import read_page
-from rag_splitters.reading.pdf_tables import with_tables
+from rag_splitters.reading.pdf_tables import with_headers, with_tables
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
 from rag_splitters.structure.block import Block
 from rag_splitters.text.excerpt import Excerpt
@@ -47,8 +48,9 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
     Running heads, running feet and page numbers are dropped if pages repeat them, and words that
     are divided at the end of a line are joined. A warning in the log names pages that hold images
     and no text. Tables become Markdown (`with_tables`), and the scale of a chart becomes one line
-    (`with_scales`). Headings are recognised by their fonts, or are the titles of slides; see
-    `find_headings` and `slide_titles`.
+    (`with_scales`). The values of a form follow the text of their page (`read_fields`). Headings
+    are recognised by their fonts, or are the titles of slides; see `find_headings` and
+    `slide_titles`.
 
     Raises: ImportError if pypdfium2 is not installed; ValueError if the PDF is damaged, protected
     by a password, or holds no text.
@@ -61,25 +63,28 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Block]]:
 def read_layout(data: bytes, name: str) -> Layout:
     """Return the lines of a PDF and its text; see `read_pdf`."""
     with open_pdf(data, name) as (document, pdfium):
-        read = [read_page(page, pdfium.raw) for page in document]
-        pages = [lines for lines, _ in read]
+        read = [(*read_page(page, pdfium.raw), read_fields(page, pdfium.raw)) for page in document]
+        pages = [lines for lines, _, _ in read]
         blank = [number for number, page in enumerate(pages) if not _has_text(page)]
         image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
         sizes = [document.get_page_size(number) for number in range(len(document))]
         scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
     advice = "run text recognition over it first, for example with ocrmypdf"
-    if not any(map(_has_text, pages)):
+    if not any(_has_text([*lines, *fields]) for lines, _, fields in read):
         raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
-    ranges = inner_lines([[line.text for line in page] for page in pages])
+    ranges = _ranges_inside(pages)
     pages = [
         with_scales(
             with_tables(lines[first:last], geometry.words[first:last], geometry.grids)
             if geometry
             else lines[first:last]
         )
-        for (lines, geometry), (first, last) in zip(read, ranges, strict=True)
+        for (lines, geometry, _), (first, last) in zip(read, ranges, strict=True)
+    ]
+    pages = [
+        [*page, *fields] for page, (_, _, fields) in zip(with_headers(pages), read, strict=True)
     ]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
@@ -95,6 +100,7 @@ def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
         pdfium: Any = import_module("pypdfium2")
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
+            document.init_forms()
             yield document, pdfium
     except pdfium.PdfiumError as error:
         if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
@@ -105,6 +111,28 @@ def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
             f"{name} cannot be read as PDF: {error} The file may be damaged: download or export it "
             "again"
         ) from error
+
+
+def _ranges_inside(pages: Sequence[Sequence[Line]]) -> list[tuple[int, int]]:
+    """Return the range of lines of each page inside running heads and feet; see `inner_lines`.
+
+    A title is inside, although running heads repeat it in a smaller font.
+    """
+    ranges = inner_lines([[line.text for line in page] for page in pages])
+    heads = [page[:first] for page, (first, _) in zip(pages, ranges, strict=True)]
+    sizes = dict[str, float]()
+    for line in chain.from_iterable(heads):
+        if line.font:
+            text = line.text.strip()
+            sizes[text] = min(line.font.size, sizes.get(text, line.font.size))
+    return [
+        (next((n for n, line in enumerate(head) if _is_title(line, sizes)), first), last)
+        for head, (first, last) in zip(heads, ranges, strict=True)
+    ]
+
+
+def _is_title(line: Line, sizes: Mapping[str, float]) -> bool:
+    return line.font is not None and line.font.size >= LARGER * sizes[line.text.strip()]
 
 
 def _has_text(page: Sequence[Line]) -> bool:

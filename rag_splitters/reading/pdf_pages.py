@@ -21,6 +21,10 @@ _SPACE = 0.25  # times the height of the larger letter: the minimum gap between 
 _SMALLEST_GAP = 0.8  # times the height of a text: the minimum distance of texts beside each other
 _WORD = re.compile(r"\S+")
 _ALL = re.compile(r".+")
+_RAISED = 0.6  # times the size of a letter: how far an exponent may be above the line
+_WORD_SPACE = 0.4  # times the size of a letter: the maximum space between words
+_LARGE = 1.6  # times the size of the text: the minimum size of a large first letter
+_NEAR = 3  # lines between a large first letter and its paragraph, in PDFium's order
 _REACH = 200  # characters within which the next line is searched for
 
 
@@ -82,17 +86,41 @@ class _Letters:
             font = self._font_of(letters, at) if at >= 0 else None
             indent = len(content) - len(content.lstrip())
             if at >= 0:
-                parts: tuple[Part, ...] = (Part(indent, letters, at),)
+                pattern = _WORD if font and self._spans_lines(letters, at, font.size) else _ALL
+                parts: tuple[Part, ...] = tuple(
+                    Part(indent + each.start(), each[0], at + each.start())
+                    for each in pattern.finditer(letters)
+                )
             else:
                 parts = tuple(_raised_parts(letters, indent, characters, place))
             place = parts[-1].place + len(parts[-1].text) if parts else place
             hyphen = "-" if match and match[0] == _HYPHEN else ""
             for line in self._apart(Line(content + hyphen, font, parts)):
-                if lines and self._are_beside(lines[-1].parts, line.parts):
-                    lines[-1] = join_lines([lines[-1], line])
-                else:
-                    lines.append(line)
+                self._add(lines, line)
         return lines
+
+    def _add(self, lines: list[Line], line: Line) -> None:
+        """Add a line to those of the page, or to the end of the one that it stands beside."""
+        last = len(lines) - 1
+        near = range(last, max(last - _NEAR, -1), -1)
+        cap = next((n for n in near if self._is_drop_cap(lines[n], line)), None)
+        if cap is not None:
+            lines.append(join_lines([lines.pop(cap), line], "")._replace(font=line.font))
+        elif lines and self._are_beside(lines[-1].parts, line.parts):
+            lines[-1] = join_lines([lines[-1], line])
+        elif lines and self._goes_on(lines[-1], line, _RAISED):
+            lines[-1] = join_lines([lines[-1], line], "")
+        else:
+            lines.append(line)
+
+    def _spans_lines(self, letters: str, place: int, size: float) -> bool:
+        """Whether PDFium has joined texts of several lines, as on a page with little text."""
+        origins = []
+        for index in map(self._index, (place, place + len(letters) - 1)):
+            x, y = ctypes.c_double(), ctypes.c_double()
+            self._raw.FPDFText_GetCharOrigin(self._text_page, index, x, y)
+            origins.append(self._shown(x.value, y.value, x.value, y.value).bottom)
+        return abs(origins[0] - origins[1]) > size
 
     def words(self, line: Line, pattern: re.Pattern[str]) -> Iterator[Word]:
         """Yield the words of a line, with their edges on the page."""
@@ -121,8 +149,8 @@ class _Letters:
         """Yield the parts of a line that stand apart from each other.
 
         On a page with little text, PDFium takes a letter or digit that is drawn alone for a line of
-        its own, or joins it with the text before it, though there is a gap between them. On a page
-        that is rotated, it joins lines.
+        its own, or joins it with the text before it, though there is a gap between them. There and
+        on a page that is rotated, it joins lines.
         """
         parts = line.parts
         gaps = [n for n in range(1, len(parts)) if self._are_apart(parts[:n], parts[n:])]
@@ -133,7 +161,31 @@ class _Letters:
             begin = parts[first].offset if first else 0
             end = parts[last].offset if last < len(parts) else len(line.text)
             own = tuple(part._replace(offset=part.offset - begin) for part in parts[first:last])
-            yield Line(line.text[begin:end], self._font_of(own[0].text, own[0].place), own)
+            yield Line(line.text[begin:end].rstrip(), self._font_of(own[0].text, own[0].place), own)
+
+    def _is_drop_cap(self, cap: Line, line: Line) -> bool:
+        """Whether the first letter of a paragraph is a large one, beside the line that goes on."""
+        if len(cap.text.strip()) != 1 or not cap.text.strip().isupper():
+            return False
+        is_large = cap.font and line.font and cap.font.size > _LARGE * line.font.size
+        return bool(is_large) and self._goes_on(cap, line, 1)
+
+    def _goes_on(self, line: Line, after: Line, height: float) -> bool:
+        """Whether a line begins right behind another, and neither above nor below it.
+
+        Parameters:
+            height: the maximum distance of their baselines, times the larger size.
+        """
+        if not (line.parts and after.parts):
+            return False
+        font, other = self._font_at(line, -1), self._font_at(after, 0)
+        if font is None or other is None:
+            return False
+        size = max(font.size, other.size)
+        if abs(font.baseline - other.baseline) >= height * size:
+            return False
+        gap = self._box(after.parts[0].place).left - self._last_box(line.parts).right
+        return abs(gap) < _WORD_SPACE * size
 
     def _are_beside(self, one: Sequence[Part], other: Sequence[Part]) -> bool:
         """Whether a part of a line begins behind another, with a gap between them."""
@@ -173,6 +225,12 @@ class _Letters:
         for _ in range(self._quarters):
             left, bottom, right, top = bottom, -right, top, -left
         return _Box(left, bottom, right, top)
+
+    def _font_at(self, line: Line, number: int) -> Font | None:
+        """Return the font of a line or, if it is unknown, of one of its parts."""
+        part = line.parts[number]
+        indent = len(part.text) - len(part.text.lstrip())
+        return line.font or self._font_of(part.text.strip(), part.place + indent)
 
     def _font_of(self, line: str, start: int) -> Font | None:
         """Return the font of a line's first, middle and last letter; None if it is unknown."""

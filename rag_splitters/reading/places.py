@@ -15,11 +15,12 @@ from typing import Any
 from rag_splitters.errors import InputError
 from rag_splitters.reading.fonts import Part
 from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
+from rag_splitters.reading.pdf_forms import field_edges
 from rag_splitters.text.results import read_result
 
 _YELLOW = (255, 225, 0)
 _PIXELS = 1400  # the longer side of the image of a page
-_WORDS = 3  # at the end of a chunk: they must be the same in the file
+_WORDS = 3  # at the end of a chunk's place in the file: the chunk must end with the same ones
 
 
 @dataclass(frozen=True, order=True)
@@ -60,7 +61,9 @@ def locate(path: str | Path, chunk: Any) -> list[Box]:
 def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
     start, end, text = _position_of(chunk)
     layout = _layout(data, name)
-    if text.split()[-_WORDS:] != layout.joined.text[start:end].split()[-_WORDS:]:
+    evidence = layout.joined.text[start:end]
+    words, ending = _words(text), _words(evidence)[-_WORDS:]
+    if not evidence.strip() or ending != words[len(words) - len(ending) :]:
         raise InputError(
             f"{name} does not hold this chunk at {start} to {end}: the file has changed since it "
             "was read, or the chunk is from another file"
@@ -70,7 +73,7 @@ def _locate(data: bytes, name: str, chunk: Any) -> list[Box]:
         return [
             Box(page + 1, *edges)
             for page, part, begin, stop in _parts_between(layout, first, last)
-            for edges in _edges(document[page].get_textpage(), pdfium.raw, part, begin, stop)
+            for edges in _edges(document[page], pdfium.raw, part, begin, stop)
         ]
 
 
@@ -123,6 +126,11 @@ def _png(width: int, height: int, channels: int, stride: int, pixels: bytes) -> 
     )
 
 
+def _words(text: str) -> list[str]:
+    """Return the words of a text without the edges of cells, which a part of a cell gets, too."""
+    return [word for word in text.split() if word != "|"]
+
+
 @lru_cache(maxsize=2)
 def _layout(data: bytes, name: str) -> Layout:
     """Return the layout of a PDF, which is remembered for the next chunk of the same file."""
@@ -169,10 +177,14 @@ def _edges(
     page: Any, raw: Any, part: Part, begin: int, stop: int
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield left, bottom, right and top of the rectangles around a range of a part of a line."""
+    if part.place < 0:
+        yield field_edges(page, raw, part.place)
+        return
+    text_page = page.get_textpage()
     letters = part.text[begin:stop].strip()
     if not letters:
         return
     offset = part.place + part.text.index(letters, begin)
-    start = raw.FPDFText_GetCharIndexFromTextIndex(page, offset)
-    end = raw.FPDFText_GetCharIndexFromTextIndex(page, offset + len(letters) - 1)
-    yield from map(page.get_rect, range(page.count_rects(start, end - start + 1)))
+    start = raw.FPDFText_GetCharIndexFromTextIndex(text_page, offset)
+    end = raw.FPDFText_GetCharIndexFromTextIndex(text_page, offset + len(letters) - 1)
+    yield from map(text_page.get_rect, range(text_page.count_rects(start, end - start + 1)))

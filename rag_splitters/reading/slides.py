@@ -58,7 +58,7 @@ def _blocks_under_title(slide: Any, title: Any, archive: zipfile.ZipFile) -> Ite
         if is_title or (kind is not None and kind.name in _MARGINALIA):
             continue
         if shape.has_table:
-            yield markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows])
+            yield markdown_table(_cells(shape.table))
         elif shape.has_text_frame:
             yield _text_of(shape)
         else:
@@ -67,6 +67,18 @@ def _blocks_under_title(slide: Any, title: Any, archive: zipfile.ZipFile) -> Ite
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
             yield f"Notes: {escape_markdown(notes.text.strip())}"
+
+
+def _cells(table: Any) -> list[list[str]]:
+    """Return the texts of a table; a text that is merged over several rows is in each of them."""
+    rows = [list(row.cells) for row in table.rows]
+    texts = [[cell.text for cell in row] for row in rows]
+    for number, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            if cell.is_merge_origin:
+                for below in texts[number + 1 : number + cell.span_height]:
+                    below[column] = cell.text
+    return texts
 
 
 def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:

@@ -18,11 +18,14 @@ from rag_splitters.reading.archives import (
     open_archive,
     parse_part,
 )
-from rag_splitters.reading.equations import put_equations, take_equations
+from rag_splitters.reading.equations import put_equations
 from rag_splitters.reading.markdown import escape_markdown
+from rag_splitters.reading.word_lists import with_numbers
+from rag_splitters.reading.word_parts import prepare_parts
 from rag_splitters.structure.html.text import Stripped, plain_page
 
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_LIST = re.compile(r"List (?:Bullet|Number) ([2-5])\Z", re.IGNORECASE)
 _DROPPED = re.compile(  # links from notes to the text, and groups of rows, which end merged cells
     r' <a href="#(?:foot|end)note-ref-\w+">↑</a>|</?t(?:head|body)>'
 )
@@ -38,8 +41,8 @@ def read_docx(data: bytes, name: str) -> str:
 
     Headings are recognised by their styles, and by the styles that these are based on. The title,
     if there is one, becomes the heading above all others. Changes that were tracked are accepted,
-    and the first row of a table is its header. Equations become LaTeX. Page headers, comments and
-    images are dropped.
+    and the first row of a table is its header. Items of lists keep their numbers, and equations
+    become LaTeX. Page headers, comments and images are dropped.
 
     Raises: ImportError if mammoth is not installed; ValueError if the document is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
@@ -47,21 +50,25 @@ def read_docx(data: bytes, name: str) -> str:
     with needs(f"reading {name} needs mammoth", "office"):
         mammoth: Any = import_module("mammoth")
     with open_archive(data, name, "DOCX") as archive:
-        data, equations = take_equations(archive, data)
+        document, equations = prepare_parts(archive)
         html = mammoth.convert_to_html(
-            io.BytesIO(data),
+            io.BytesIO(document),
             transform_document=_prepare(mammoth, _heading_levels(archive)),
             convert_image=lambda image: [],
             include_embedded_style_map=False,
         ).value
-    html = _DROPPED.sub("", html)
+    html = with_numbers(_DROPPED.sub("", html))
     for element, sign in _CHECKBOXES.items():
         html = html.replace(element, sign)
     return put_equations(_to_markdown(plain_page(html, main_content_only=False)), equations)
 
 
 def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
-    """Return a function that gives headings the style of their level, and tables a header."""
+    """Return a function that prepares headings, lists and tables for mammoth.
+
+    It gives headings the style of their level, items of "List Bullet 2" and the like their depth,
+    and tables a header.
+    """
     documents = mammoth.documents
 
     def prepare(element: Any) -> Any:
@@ -72,6 +79,10 @@ def _prepare(mammoth: Any, levels: Mapping[str, int]) -> Callable[[Any], Any]:
             return element
         if level := levels.get(element.style_id):
             return element.copy(style_id=None, style_name=f"Heading {level}", numbering=None)
+        style = _LIST.match(element.style_name or "")
+        if style and element.numbering is not None and element.numbering.level_index == "0":
+            level = documents.numbering_level(int(style[1]) - 1, element.numbering.is_ordered)
+            return element.copy(numbering=level)
         return element
 
     convert: Callable[[Any], Any] = mammoth.transforms.element_of_type(object, prepare)

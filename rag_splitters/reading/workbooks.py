@@ -5,21 +5,24 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby, takewhile
 from xml.etree import ElementTree
 
 from rag_splitters.reading.archives import named_elements, open_archive, parse_part
-from rag_splitters.reading.markdown import NUMBER, escape_markdown, markdown_table
+from rag_splitters.reading.markdown import LABEL, NUMBER, escape_markdown, markdown_table
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
-_LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_ELAPSED_FORMAT = 46
+_LITERAL = re.compile(r'"[^"]*"|\[(?!(?:h+|m+|s+)\])[^\]]*\]|\\.', re.IGNORECASE)
+_ELAPSED = re.compile(r"\[[hms]", re.IGNORECASE)
 _COLUMN = re.compile(r"[A-Z]{1,3}")
+_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
-_LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
 _Rows = list[list[str]]
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 
@@ -66,8 +69,7 @@ class _Workbook:
             key = next((value for key, value in sheet.items() if key.endswith("}id")), "")
             if sheet.get("state", "visible") == "visible" and key in targets:
                 path = posixpath.normpath(posixpath.join("/xl", targets[key])).lstrip("/")
-                rows = map(self._row, named_elements(parse_part(self.archive, path), "row"))
-                if parts := list(_parts(list(rows))):
+                if parts := list(_parts(list(self._rows(parse_part(self.archive, path))))):
                     yield "\n\n".join([f"# {' '.join(sheet.get('name', '').split())}", *parts])
 
     def _parts(self, path: str, name: str) -> list[ElementTree.Element]:
@@ -75,6 +77,26 @@ class _Workbook:
         with suppress(KeyError):
             return list(named_elements(parse_part(self.archive, path), name))
         return []
+
+    def _rows(self, sheet: ElementTree.Element) -> Iterator[list[str]]:
+        """Yield the rows of a sheet, and one empty row for those that are not in the file.
+
+        A text that is merged over several rows is in each of them that has other text.
+        """
+        last, merged = 0, _merged_rows(sheet)
+        texts: dict[int, tuple[str, int]] = {}  # by column, with the last row
+        for row in named_elements(sheet, "row"):
+            number = int(row.get("r", last + 1))
+            if number > last + 1:
+                yield []
+            last, values = number, self._row(row)
+            texts = {column: each for column, each in texts.items() if each[1] >= number}
+            for column, (text, _) in texts.items() if any(values) else ():
+                values += [""] * (column + 1 - len(values))
+                values[column] = values[column] or text
+            for column, end in merged.get(number, ()):
+                texts[column] = (values[column] if column < len(values) else "", end)
+            yield values
 
     def _row(self, row: ElementTree.Element) -> list[str]:
         values: list[str] = []
@@ -101,6 +123,17 @@ class _Workbook:
             with suppress(ValueError, OverflowError):
                 return _number(value, number, code, self.first_day)
         return value
+
+
+def _merged_rows(sheet: ElementTree.Element) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Return the column and the last row of the cells that are merged over rows, by their first."""
+    merged = defaultdict[int, list[tuple[int, int]]](list)
+    for each in named_elements(sheet, "mergeCell"):
+        if match := _RANGE.match(each.get("ref", "")):
+            first, last = int(match[2]), int(match[3])
+            if first < last:
+                merged[first].append((_column(match[1]), last))
+    return merged
 
 
 def _parts(rows: _Rows) -> Iterator[str]:
@@ -148,7 +181,7 @@ def _has_header(rows: _Rows) -> bool:
 
 def _count_labels(rows: _Rows) -> int:
     """Return how many of the first rows have no numbers, except years."""
-    return sum(1 for _ in takewhile(lambda row: all(map(_LABEL.match, row)), rows))
+    return sum(1 for _ in takewhile(lambda row: all(map(LABEL.match, row)), rows))
 
 
 def _table(rows: _Rows) -> str:
@@ -157,7 +190,10 @@ def _table(rows: _Rows) -> str:
     rows = [[row[n] if n < len(row) else "" for n in columns] for row in rows]
     labels = _count_labels(rows)
     while 1 < labels < len(rows) and len(_used(rows[:1])) < len(_used(rows[1:2])):
-        header = [f"{above} {below}".strip() for above, below in zip(*rows[:2], strict=True)]
+        header = [
+            above if above == below else f"{above} {below}".strip()
+            for above, below in zip(*rows[:2], strict=True)
+        ]
         rows, labels = [header, *rows[2:]], labels - 1
     return markdown_table(rows)
 
@@ -185,7 +221,7 @@ def _column(letters: str) -> int:
 
 
 def _number(value: str, number: int, code: str, first_day: datetime = _FIRST_DAY) -> str:
-    """Write a number as its format shows it: as a date, a percentage or with 15 digits.
+    """Write a number as its format shows it: as a date, hours, a percentage or with 15 digits.
 
     Parameters:
         value: the number.
@@ -195,7 +231,11 @@ def _number(value: str, number: int, code: str, first_day: datetime = _FIRST_DAY
 
     >>> _number("45292", 14, ""), _number("0.125", 9, ""), _number("2.2000000000000002", 0, "")
     ('2024-01-01', '12.5%', '2.2')
+    >>> _number("1.5625", 164, "[h]:mm")
+    '37:30:00'
     """
+    if number == _ELAPSED_FORMAT or _ELAPSED.search(code):
+        return _hours(float(value))
     if number in _DATE_FORMATS or re.search(r"[ymdhs]", code, re.IGNORECASE):
         return _date(float(value), first_day)
     if number in _PERCENT_FORMATS or "%" in code:
@@ -213,3 +253,9 @@ def _date(days: float, first_day: datetime = _FIRST_DAY) -> str:
     if days < 1:
         return moment.time().isoformat()
     return moment.date().isoformat() if days == int(days) else moment.isoformat(" ")
+
+
+def _hours(days: float) -> str:
+    """Write a length of time, counted in days, in hours, minutes and seconds."""
+    minutes, seconds = divmod(abs(round(days * 86_400)), 60)
+    return f"{'-' * (days < 0)}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"

@@ -281,12 +281,14 @@ class _Reader:
             yield _Part(Message(), part.start, part.end, "text/plain", part.depth + 1)
 
     def _best(self, parts: list[_Part]) -> list[_Part]:
-        """Choose of alternatives the plain text if it is not blank, else the last readable one."""
+        """Choose of alternatives the plain text if it is not blank, else the last HTML, if any."""
         for part in parts:
             if part.type == "text/plain" and self._excerpt(part).text.strip():
                 return [part]
         readable = [p for p in parts if p.type.startswith(("text/", "multipart/", "message/"))]
-        return [part for part in readable if part.type != "text/plain"][-1:] or parts[:1]
+        others = [part for part in readable if part.type != "text/plain"]
+        pages = [p for p in others if p.type == "text/html" or not p.type.startswith("text/")]
+        return (pages or others)[-1:] or parts[:1]
 
     def _write_text(self, part: _Part) -> None:
         """Write a text part without its quotations, if these are dropped."""

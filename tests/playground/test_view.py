@@ -98,7 +98,7 @@ def test_figures_and_sentences_about_chunks() -> None:
     assert [summary(each) for each in (a, cut_at([]), cut_at([(0, 36)]))] == [
         ("5 chunks", ["6 to 9 characters", "2 begin mid-sentence"]),
         ("0 chunks", ["24 characters dropped"]),
-        ("1 chunk", ["36 characters each"]),
+        ("1 chunk", ["36 characters"]),
     ]
     values = [value for _, value, _ in figure_rows(a)]
     assert values == ["5", "6, 7, 9", "500.0 ms", "8.3%", "0.0%", "2", "0", "0", "0", "0"]

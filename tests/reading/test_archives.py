@@ -71,6 +71,13 @@ def test_chapters_of_a_book_are_in_order_with_headings(tmp_path: Path) -> None:
     assert [chunk.metadata["headings"] for chunk in chunks] == [["Green"], ["Black"]]
 
 
+def test_empty_heading_of_a_book_is_no_heading_of_what_follows(tmp_path: Path) -> None:
+    page = PAGE.replace("{}", "<h1>Green</h1><h2/><p>Cool the water.</p>")
+    (source,) = read_file(write(tmp_path / "tea.epub", BOOK | {"OEBPS/two.xhtml": page}))
+    headings = Outline.of(source.text, metadata=source.metadata).headings
+    assert "Cool the water." not in [each.title for each in headings]
+
+
 def test_notes_and_indexes_of_a_book_are_text(tmp_path: Path) -> None:
     words = "Green tea is poured at seventy degrees, and the leaves are used three times. " * 8
     note = '<aside epub:type="footnote"><p>Or twice.</p></aside><footer>Ann wrote it.</footer>'
@@ -101,24 +108,46 @@ def test_dates_are_counted_from_the_first_day_of_the_workbook(
     assert source.text.endswith(f"| {date} |")
 
 
-def workbook(tmp_path: Path, *rows: str) -> str:
+def workbook(
+    tmp_path: Path, *rows: str, with_empty: bool = True, merged: Sequence[str] = ()
+) -> str:
     """The text of a sheet of these rows, whose cells are separated by bars."""
-    styles = {"%": 1}
+    styles = {"%": 1, "h": 2, "m": 3}
     xml = ""
-    for row in rows:
-        xml += "<row>"
+    for line, row in enumerate(rows, 1):
+        if not row and not with_empty:
+            continue
+        xml += f'<row r="{line}">'
         for number, cell in enumerate(row.split("|")):
             place, value = f'r="{"ABCDEF"[number]}1"', cell.strip()
             if value[:1].isdigit():
-                xml += f'<c {place} s="{styles.get(value[-1], 0)}"><v>{value.rstrip("%")}</v></c>'
+                xml += f'<c {place} s="{styles.get(value[-1], 0)}"><v>{value.rstrip("%hm")}</v></c>'
             elif cell:
                 xml += f'<c {place} t="inlineStr"><is><t>{cell}</t></is></c>'
         xml += "</row>"
-    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData></worksheet>'
-    formats = '<cellXfs><xf numFmtId="0"/><xf numFmtId="10"/></cellXfs>'
-    parts = {"xl/worksheets/s1.xml": sheet, "xl/styles.xml": f"<styleSheet>{formats}</styleSheet>"}
+    merges = "".join(f'<mergeCell ref="{each}"/>' for each in merged)
+    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{xml}</sheetData>{merges}</worksheet>'
+    formats = '<numFmts><numFmt numFmtId="164" formatCode="[Red][h]:mm"/></numFmts>'
+    numbers = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 10, 46, 164))
+    styles_xml = f"<styleSheet>{formats}<cellXfs>{numbers}</cellXfs></styleSheet>"
+    parts = {"xl/worksheets/s1.xml": sheet, "xl/styles.xml": styles_xml}
     (source,) = read_file(write(tmp_path / "tea.xlsx", WORKBOOK | parts))
     return source.text.removeprefix("# Prices\n\n")
+
+
+def test_text_that_is_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
+    rows = (
+        "Teas of 2024",
+        "",
+        "Kind | 2023",
+        " | cups | pots",
+        "Green | 1 | 2",
+        "| 3 | 4",
+        "Black | 5",
+    )
+    text = workbook(tmp_path, *rows, merged=["A1:C2", "A3:A4", "B3:C3", "A5:A6"])
+    table = markdown("Kind | 2023 cups | pots", "Green | 1 | 2", "Green | 3 | 4", "Black | 5 | ")
+    assert text == f"Teas of 2024\n\n{table}"
 
 
 def markdown(*rows: str) -> str:
@@ -137,6 +166,10 @@ def markdown(*rows: str) -> str:
         (
             "Tea | Price | Share/Sencha | 2.2000000000000002 | 0.125%/Assam | 3.0 | 1e-3%",
             ["Tea | Price | Share/Sencha | 2.2 | 12.5%/Assam | 3 | 0.1%"],
+        ),
+        (
+            "Name | Hours | Break/Ann | 1.5625h | 0.03125m/Bob | 40h | 0.0625m",
+            ["Name | Hours | Break/Ann | 37:30:00 | 00:45:00/Bob | 960:00:00 | 01:30:00"],
         ),
         (
             "Teas of 2024/1. Green//Name | Price/Sencha | 4//Sum | 4/Without tax",
@@ -166,12 +199,14 @@ def markdown(*rows: str) -> str:
         ),
     ],
 )
+@pytest.mark.parametrize("with_empty", [True, False])
 def test_tables_of_a_sheet_and_titles_above_them(
-    tmp_path: Path, rows: str, expected: Sequence[str]
+    tmp_path: Path, rows: str, expected: Sequence[str], with_empty: bool
 ) -> None:
-    """A slash begins a row."""
+    """A slash begins a row. Most programs leave empty rows out of the file."""
     parts = [markdown(*part.split("/")) if "/" in part else part for part in expected]
-    assert workbook(tmp_path, *rows.split("/")) == "\n\n".join(parts)
+    text = workbook(tmp_path, *rows.split("/"), with_empty=with_empty)
+    assert text == "\n\n".join(parts)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def word(tmp_path: Path) -> Path:
     document.add_paragraph("You need:")
     document.add_paragraph("water", style="List Bullet")
     document.add_paragraph("leaves", style="List Bullet")
+    document.add_paragraph("green ones", style="List Bullet 2")
     document.add_paragraph("Boil.", style="List Number")
     document.add_paragraph("Wait.", style="List Number")
     document.add_paragraph("# is no heading")
@@ -74,7 +75,7 @@ def slides(tmp_path: Path) -> Path:
 def test_a_word_document_is_markdown(word: Path) -> None:
     (document,) = FileLoader(word).load()
     assert document.page_content == (
-        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n- leaves\n\n1. Boil.\n"
+        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n- leaves\n  - green ones\n\n1. Boil.\n"
         "2. Wait.\n\n\\# is no heading\n\n"
         "| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 | |\n\n"
         "### When\n\nAt five."
@@ -116,6 +117,86 @@ def test_text_in_changes_controls_and_boxes_is_read() -> None:
     )
 
 
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+BOX = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+DRAWN = f"<w:drawing><w:box>{BOX}</w:box></w:drawing>"
+PICTURE = "<w:drawing><w:picture/></w:drawing>"
+DROP_CAP = '<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr>{}</w:p>'
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            f"<w:p>{run('Cup ')}<w:fldSimple>{run('7')}</w:fldSimple>{run(': tea')}</w:p>",
+            "Cup 7: tea",
+        ),
+        (f"<w:p><w:dir>{run('green ')}</w:dir><w:bdo>{run('tea')}</w:bdo></w:p>", "green tea"),
+        (
+            f"<w:p><w:r><w:ruby><w:rt>{run('ちゃ')}</w:rt><w:rubyBase>{run('茶')}</w:rubyBase>"
+            "</w:ruby></w:r></w:p>",
+            "茶",
+        ),
+        ("<w:p><w:r><w:t>a</w:t><w:cr/><w:t>b</w:t><w:ptab/><w:t>c</w:t></w:r></w:p>", "a\nb c"),
+        (f"{DROP_CAP.format(run('T'))}<w:p>{run('ea is hot.')}</w:p>", "Tea is hot."),
+        (f"<w:p>{run('Tea')}</w:p>{DROP_CAP.format(run('T'))}", "Tea\n\nT"),
+        (f"<w:p><w:r>{DRAWN}</w:r></w:p>", "In a box."),
+        *(
+            (
+                f"<w:p><w:r><c:AlternateContent>{choices}</c:AlternateContent></w:r></w:p>",
+                "In a box.",
+            )
+            for choices in (
+                f"<c:Choice>{DRAWN}</c:Choice>",
+                f"<c:Choice>{DRAWN}</c:Choice><c:Fallback>{PICTURE}</c:Fallback>",
+                f"<c:Choice>{DRAWN}</c:Choice><c:Fallback><w:pict>{BOX}</w:pict></c:Fallback>",
+            )
+        ),
+    ],
+)
+def test_text_in_every_part_of_a_paragraph_is_read(body: str, text: str) -> None:
+    document = WordDocument()
+    names = (
+        f'xmlns:w="{WORD}" xmlns:c="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    )
+    document.element.replace(document.element.body, parse_xml(f"<w:body {names}>{body}</w:body>"))
+    assert read(document, "tea.docx") == text
+
+
+LISTS = """<w:{} xmlns:w="{}" w:{}Id="{}">{}</w:{}>"""
+LEVEL = '<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/></w:lvl>'
+ITEM = '<w:pPr xmlns:w="{}"><w:numPr><w:ilvl w:val="{}"/><w:numId w:val="{}"/></w:numPr></w:pPr>'
+
+
+def test_lists_go_on_counting_after_other_text() -> None:
+    document = WordDocument()
+    levels = LEVEL.format(0, 1, "decimal") + LEVEL.format(1, 4, "lowerLetter")
+    levels += LEVEL.format(2, 1, "bullet")
+    numbering = document.part.numbering_part.element
+    numbering.insert(
+        0, parse_xml(LISTS.format("abstractNum", WORD, "abstractNum", 90, levels, "abstractNum"))
+    )
+    override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    for key, more in ((90, ""), (91, override)):
+        inner = f'<w:abstractNumId w:val="90"/>{more}'
+        numbering.append(parse_xml(LISTS.format("num", WORD, "num", key, inner, "num")))
+    for text, *item in (
+        *(("Boil.", 0, 90), ("Wait.", 0, 90), ("Long.", 1, 90), ("Tea", 2, 90), ("More.", 1, 90)),
+        *(("Meanwhile:",), ("Pour.", 0, 90), ("Cool.", 1, 90), ("Again:",), ("Boil.", 0, 91)),
+        *(("Drink.", 0, 91), ("Boil.", 0, 90)),
+    ):
+        paragraph = document.add_paragraph(text)
+        if item:
+            paragraph._p.insert(0, parse_xml(ITEM.format(WORD, *item)))
+    assert read(document, "tea.docx").split("\n\n") == [
+        "1. Boil.\n2. Wait.\n  4. Long.\n    - Tea\n  5. More.",
+        *("Meanwhile:", "3. Pour.\n  4. Cool.", "Again:", "1. Boil.\n2. Drink.\n3. Boil."),
+    ]
+
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -123,11 +204,13 @@ RELATIONSHIP = '<Relationship Id="r1" Type="{}/{}" Target="{}"/>'
 CHECKBOX = """<w:sdt><w:sdtPr><x:checkbox><x:checked x:val="{}"/></x:checkbox></w:sdtPr>
 <w:sdtContent><w:r><w:t>{}</w:t></w:r></w:sdtContent></w:sdt>
 <w:r><w:t xml:space="preserve">{}</w:t></w:r>"""
-NOTE = '<w:footnote w:id="{}"><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:footnote>'
+NOTE = """<w:footnote w:id="2"><w:p><w:r><w:t xml:space="preserve">Hot: </w:t></w:r>
+<m:oMath><m:r><m:t>n</m:t></m:r></m:oMath></w:p></w:footnote>"""
 
 
 def test_notes_and_checkboxes_of_a_document_without_styles_are_read() -> None:
     names = f'xmlns:w="{WORD}" xmlns:x="http://schemas.microsoft.com/office/word/2010/wordml"'
+    names += ' xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     boxes = CHECKBOX.format(1, "\u2612", " milk ") + CHECKBOX.format(0, "\u2610", " lemon")
     reference = '<w:r><w:footnoteReference w:id="2"/></w:r>'
     body = f"<w:p><w:r><w:t>Tea</w:t></w:r>{reference}</w:p><w:p>{boxes}</w:p>"
@@ -138,11 +221,11 @@ def test_notes_and_checkboxes_of_a_document_without_styles_are_read() -> None:
         "_rels/.rels": relations.format(OFFICE, "officeDocument", "word/document.xml"),
         "word/_rels/document.xml.rels": relations.format(OFFICE, "footnotes", "footnotes.xml"),
         "word/document.xml": f"<w:document {names}><w:body>{body}</w:body></w:document>",
-        "word/footnotes.xml": f"<w:footnotes {names}>{NOTE.format(2, 'Hot.')}</w:footnotes>",
+        "word/footnotes.xml": f"<w:footnotes {names}>{NOTE}</w:footnotes>",
     }
     data = archive(**{name: part.encode() for name, part in parts.items()})
     (source,) = read_bytes(data, "tea.docx")
-    assert source.text == "Tea[1]\n\n☒ milk ☐ lemon\n\n1. Hot."
+    assert source.text == "Tea[1]\n\n☒ milk ☐ lemon\n\n1. Hot: $n$"
 
 
 def test_table_inside_a_table_loses_no_text() -> None:
@@ -168,6 +251,17 @@ def test_slides_are_pages(slides: Path) -> None:
     assert (pages[0], pages[-1]) == ((1, 1), (3, 3))
     chunks = SentenceTextSplitter(chunk_size=1000).split_documents(FileLoader(slides).load())
     assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 3)]
+
+
+def test_merged_cells_of_a_slide_are_in_each_of_their_rows() -> None:
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(3, 2, 0, 0, Inches(4), Inches(1)).table
+    for row, values in enumerate((("kind", "euro"), ("green", "4"), ("", "5"))):
+        for column, value in enumerate(values):
+            table.cell(row, column).text = value
+    table.cell(1, 0).merge(table.cell(2, 0))
+    assert read(presentation, "tea.pptx").endswith("| green | 4 |\n| green | 5 |")
 
 
 def test_words_of_a_diagram_are_read_and_slide_numbers_are_not(tmp_path: Path) -> None:

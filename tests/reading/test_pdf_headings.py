@@ -162,6 +162,23 @@ def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
     assert outline_of(next(read_sources(tmp_path / "a.pdf"))) == []
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_large_first_letter_belongs_to_its_word(is_first: bool, tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    rows = [(16, 72, 780, "Clock news"), (40, 72, 726, "T")]
+    if is_first:  # as browsers print it
+        rows.reverse()
+    rows += [(11, 100, 748, BODY[0][1].removeprefix("T")), (11, 100, 735, BODY[1][1])]
+    rows += [(11, 72, 713 - 13 * number, text) for number, (_, text) in enumerate(PLAIN)]
+    for size, left, bottom, text in rows:
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(left, bottom, text)
+    canvas.save()
+    source = next(read_sources(tmp_path / "a.pdf"))
+    assert source.text.startswith("Clock news\nThe museum keeps")
+    assert outline_of(source) == [(1, "Clock news")]
+
+
 def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
     divided: list[Row] = [(11, "Every clock has an escape-"), (11, "ment that counts the time.")]
     rows = [*BODY, *divided, (16, "Clock-"), (16, "making"), *BODY, *divided, (16, "Oil"), *BODY]
@@ -178,6 +195,20 @@ def test_running_heads_are_no_headings(tmp_path: Path) -> None:
     source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows[1:])))
     assert "Clock news" not in source.text
     assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Oil"]
+
+
+def test_title_that_running_heads_repeat_is_a_heading(tmp_path: Path) -> None:
+    rows: list[Row] = [(24, "Clock news")]
+    for name in ("Visitors", "Repairs", "Oil"):
+        rows += [
+            (16, name),
+            *((11, f"{name}: {text}") for _, text in PLAIN),
+            None,
+            (9, "Clock news"),
+        ]
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", [*rows, *BODY])))
+    assert source.text.count("Clock news") == 1
+    assert outline_of(source) == [(1, "Clock news"), (2, "Visitors"), (2, "Repairs"), (2, "Oil")]
 
 
 def test_strategies_know_the_headings(report: Path, tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
+from reportlab.platypus import (
+    ListFlowable,
+    PageBreak,
+    Paragraph,
+    SimpleDocTemplate,
+    Table,
+    TableStyle,
+)
 
 from rag_splitters import AutoChunker, ContentAwareChunker
 from rag_splitters.reading import locate
@@ -258,6 +265,40 @@ def test_chunks_of_a_table_repeat_its_header_and_are_located(
             assert letters(text_in(path, locate(path, chunk))) == letters(own)
 
 
+@pytest.mark.parametrize("style", [GRID, None])
+def test_header_of_a_table_is_repeated_on_the_next_page(style: TableStyle | None) -> None:
+    rows = [ROWS[0], *([f"B-{n}", str(n), "-3", "counted"] for n in range(130))]
+    first, *others, last = text_of(pdf(Table(rows, style=style))).split("\n\f")
+    header = "\n".join(MARKDOWN.splitlines()[:2])
+    assert others
+    assert first.count(header) == 1
+    assert all(page.strip().startswith(f"{header}\n| B-") for page in (*others, last))
+    assert all(f"| B-{n} | {n} |" in "".join((first, *others, last)) for n in range(130))
+
+
+def test_table_at_the_top_of_the_next_page_keeps_its_own_header() -> None:
+    other = [["Boat", "Length", "Metres", "Place"], *ROWS[1:]]
+    text = text_of(pdf(Table(ROWS, style=GRID), PageBreak(), Table(other, style=GRID)))
+    _, last = text.split("\n\f")
+    assert last.strip().startswith(
+        "| Boat | Length | Metres | Place |\n| --- | --- | --- | --- |\n| B-"
+    )
+
+
+@pytest.mark.parametrize("size", [70, 120])
+def test_parts_of_a_cell_are_located(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "stock.pdf"
+    rows = [["Bay", "Note"], ["B-01", paragraph(BODY)], ["B-02", paragraph(BODY)]]
+    path.write_bytes(pdf(Table(rows, style=GRID, colWidths=[60, 300])))
+    (source,) = read_file(path)
+    chunks = AutoChunker(chunk_size=size).chunk(source.text, metadata=source.metadata)
+    parts = [chunk for chunk in chunks if chunk.text != source.text[chunk.start : chunk.end]]
+    assert len(parts) > 2
+    for chunk in parts:
+        own = source.text[chunk.start : chunk.end]
+        assert letters(text_in(path, locate(path, chunk))) == letters(own)
+
+
 def test_table_that_goes_beyond_its_lines_stays_text() -> None:
     output = io.BytesIO()
     canvas = Canvas(output)
@@ -314,6 +355,16 @@ def rotated(quarters: int, *rows: Sequence[str]) -> bytes:
 def test_rotated_page_is_read_as_it_is_shown(quarters: int) -> None:
     expected = f"Counted on 3 May.\nSee the bays below.\n\n{MARKDOWN}"
     assert text_of(rotated(quarters, *ROWS)) == expected
+
+
+def test_items_of_a_list_on_a_short_page_are_lines() -> None:
+    output = io.BytesIO()
+    items = [paragraph("Boil the water."), paragraph("Wait."), paragraph("Pour it.")]
+    title = Paragraph("Tea", getSampleStyleSheet()["Title"])
+    SimpleDocTemplate(output).build([title, ListFlowable(items), paragraph("Drink it.")])
+    assert text_of(output.getvalue()).splitlines() == [
+        *("Tea", "1 Boil the water.", "2 Wait.", "3 Pour it.", "Drink it.")
+    ]
 
 
 @pytest.mark.parametrize(("count", "is_table"), [(1, True), (4, False)])

@@ -77,6 +77,7 @@ def test_line_with_raised_letters_is_located(tmp_path: Path) -> None:
     text = "The sum x<super>2</super> + y<super>3</super> of the note<super>4</super> is here."
     document.build([Paragraph(text, getSampleStyleSheet()["BodyText"])])
     (source,) = read_file(path)
+    assert source.text == "The sum x2 + y3 of the note4 is here."
     (chunk,) = RecursiveChunker().chunk(source.text, metadata=source.metadata)
     assert set(letters(text_in(path, locate(path, chunk)))) == set(letters(source.text))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core import SimpleDirectoryReader
 from PIL import Image
+from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from rag_splitters import langchain, llama_index
@@ -22,9 +24,11 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import FileReader
 from rag_splitters.parent_child.options import Retrieve
-from rag_splitters.reading import line_range
+from rag_splitters.reading import line_range, locate
 from rag_splitters.reading.files import read_sources, read_text
+from rag_splitters.reading.places import draw_page
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
+from rag_splitters.span import Chunk
 from tests.reading.test_lines import check_lines
 from tests.support.cases import CASES
 from tests.support.logs import own_messages
@@ -215,6 +219,30 @@ def test_pages_without_text_are_named_in_a_warning(
 def test_pdf_is_read_in_several_threads(pdf: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert len(set(threads.map(read_text, [pdf] * 20))) == 1
+
+
+@pytest.mark.parametrize("text", ["Order of tea", ""])
+def test_values_of_a_form_follow_its_page(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "order.pdf"
+    canvas = Canvas(str(path))
+    canvas.drawString(72, 750, text)
+    canvas.acroForm.textfield(name="kind", tooltip="Kind of tea", value="Séncha", x=72, y=700)
+    canvas.acroForm.textfield(name="note", x=72, y=650)
+    canvas.acroForm.checkbox(name="Milk", checked=True, x=72, y=600)
+    canvas.acroForm.checkbox(name="Sugar", x=72, y=550)
+    canvas.showPage()
+    canvas.drawString(72, 750, "Thank you.")
+    canvas.save()
+    (source,) = read_sources(path)
+    page = f"{text}\nKind of tea: Séncha\nMilk: Yes"
+    assert source.text == f"{page}\n\fThank you."
+    start = source.text.index("Milk")
+    milk = Chunk("Milk: Yes", start, start + len("Milk: Yes"), {}, "")
+    assert [(box.page, box.left, box.bottom) for box in locate(path, milk)] == [(1, 69, 597)]
+    picture = Image.open(BytesIO(draw_page(path.read_bytes(), "order.pdf", milk, 1))).convert("L")
+    scale = picture.height / A4[1]
+    field = picture.crop([round(scale * each) for each in (78, A4[1] - 730, 150, A4[1] - 706)])
+    assert field.getextrema()[0] < 100, "the value is drawn"
 
 
 def test_a_clause_that_pages_repeat_is_no_running_foot() -> None:

@@ -418,6 +418,10 @@ def test_html_is_read_if_there_is_no_plain_text() -> None:
     both.set_content("Plain.")
     both.add_alternative("<p>HTML.</p>", subtype="html")
     assert text_of(both.as_string(), "mail") == "Plain."
+    invitation = mail()
+    invitation.set_content("<p>HTML.</p>", subtype="html")
+    invitation.add_alternative("BEGIN:VCALENDAR", subtype="calendar")
+    assert text_of(invitation.as_string(), "mail") == "HTML."
 
 
 def test_lines_that_begin_with_from_end_no_message() -> None:

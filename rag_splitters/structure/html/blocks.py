@@ -182,7 +182,7 @@ class _Reader:
             self._flush(tag.start)
         self._start(tag.start)
         self._context = tag.element.context
-        if tag.name in HEADINGS:
+        if tag.name in HEADINGS and tag.opens:
             self._heading = int(tag.name[1])
         elif tag.name == "hr":
             self._put("rule", self._begin, tag.end)
