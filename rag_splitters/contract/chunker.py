@@ -301,6 +301,20 @@ def _make_chunks(source: Source, spans: Iterable[Span]) -> Chunks:
     return chunks
 
 
+def drop_name_of_base(kind: type[Chunker], owner: type) -> bool:
+    """Drop the name of the base strategy from a class that cuts in another way.
+
+    Parameters:
+        owner: the class that defines how it cuts: itself, a mix-in, or its base.
+
+    Returns: whether it cuts in another way.
+    """
+    is_another = owner is kind or not issubclass(owner, Chunker)
+    if is_another and "strategy" not in vars(kind):
+        kind.strategy = ""
+    return is_another
+
+
 def _pair_methods(kind: type[Chunker]) -> None:
     """Derive `plan` from `spans`, or `spans` from `plan`, whichever was defined last.
 
@@ -308,10 +322,7 @@ def _pair_methods(kind: type[Chunker]) -> None:
     """
     owner = next(each for each in kind.__mro__ if vars(each).keys() & {"spans", "plan"})
     methods = {name: vars(owner)[name] for name in ("spans", "plan") if name in vars(owner)}
-    is_new = owner is kind or not issubclass(owner, Chunker)
-    if is_new and "strategy" not in vars(kind):
-        kind.strategy = ""
-    if is_new and "spans_after" not in vars(kind):
+    if drop_name_of_base(kind, owner) and "spans_after" not in vars(kind):
         kind.spans_after = Chunker.spans_after  # type: ignore[method-assign]
     if len(methods) == 1:
         plan = methods.get("plan") or _plan_from_spans(methods["spans"])

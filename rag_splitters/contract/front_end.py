@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from typing_extensions import Self
 
 from rag_splitters.calls import with_value
-from rag_splitters.contract.chunker import Chunker, is_ours, validating, without
+from rag_splitters.contract.chunker import Chunker, drop_name_of_base, is_ours, validating, without
 from rag_splitters.contract.own_texts import base_texts, plan_by_split_text
 from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError, InputTypeError
@@ -63,9 +63,7 @@ class FrontEnd(Chunker):
         cls._unused = "" if not unused or cls.overrides(*_WAYS_TO_CUT) else unused[0]
         if cls.plan is Chunker.plan or not cls.overrides("split_text"):
             return
-        owner = next(kind for kind in cls.__mro__ if "split_text" in vars(kind))
-        if "strategy" not in vars(cls) and (owner is cls or not issubclass(owner, Chunker)):
-            cls.strategy = ""  # it is another strategy
+        drop_name_of_base(cls, next(kind for kind in cls.__mro__ if "split_text" in vars(kind)))
         if not hasattr(cls.plan, "by_split_text"):
             # Both methods, so that no subclass derives one of them from the other.
             cls.plan, cls.spans = plan_by_split_text(cls.plan), cls.spans  # type: ignore[method-assign]
