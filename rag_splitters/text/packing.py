@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import (
@@ -18,11 +18,12 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.lines import SPACE
 from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
+from rag_splitters.text.sentences import last_sentence_cut, space_start
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 
-_CLAUSE_ENDS = frozenset(",;:.!? \n")
-"""What precedes the space before a cut that is not inside a clause."""
+_CLAUSE_ENDS = frozenset(",;.!?，；、")
+"""What precedes a cut that is inside a sentence, but not inside a clause."""
 
 Piece: TypeAlias = tuple[int, int, int]
 """A chunk while it is packed: its start, where its own text begins, and its end."""
@@ -106,6 +107,20 @@ def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
     if sizes.length_function == "characters":
         return end - begin <= sizes.size
     return structure.measure(sizes).fits(begin, end, sizes.size)
+
+
+def _divided(text: str, low: int, cut: int) -> Literal["", "sentence", "clause"]:
+    """Return what a cut divides, unless it is at the end of a line or a sentence.
+
+    >>> [_divided("Tea is hot, or not. It is.", 0, cut) for cut in (7, 12, 20)]
+    ['clause', 'sentence', '']
+    """
+    end = space_start(text, low, cut)
+    if text.find("\n", end, cut) >= 0 or last_sentence_cut(text, cut - 1, cut) == cut:
+        return ""
+    if text[end - 1] in _CLAUSE_ENDS:
+        return "sentence"
+    return "clause" if text[cut - 1] == " " else ""
 
 
 def _nowhere(start: int, end: int, low: int) -> int:
@@ -340,19 +355,26 @@ class _Packer:
         """Return a cut of finer levels, with enough text after the lead before `after_lead`; or -1.
 
         Enough is more text than the lead, or twice as much if the cut is inside a clause. Then all
-        of the lines before that cut are enough.
+        of the lines before that cut are enough. If only a cut that divides a sentence leaves enough
+        text, a sentence or a line that ends after the lead is enough, too.
         """
         text, length = self.text, self.measure.length
         lead_length = length(begin, after_lead)
+        whole = -1  # the coarsest cut after too little text that divides no sentence
         for level in levels:
             cut = level(low, high)
             while cut > low and not at_cluster(text, begin, cut):
                 cut = level(low, cut - 1)
             if cut <= low or (cut := self.before_leads(begin, cut)) <= low:
                 continue
-            is_inside = text[cut - 1] == " " and text[cut - 2] not in _CLAUSE_ENDS
+            divided = _divided(text, low, cut)
+            is_inside = divided == "clause"
             if length(after_lead, cut) <= lead_length * (1 + is_inside):
+                if whole < 0 and not divided and cut > after_lead:
+                    whole = cut
                 continue
+            if divided and whole >= 0:
+                return whole
             line = text.rfind("\n", skip_space(text, after_lead), cut) + 1 if is_inside else 0
             if not line:
                 return cut

@@ -190,6 +190,32 @@ def test_heading_at_the_start_of_a_chunk_is_a_lead_too() -> None:
         assert not chunk.text.endswith("?")
 
 
+ENDS_AFTER_A_LEAD = {
+    "sentence": (
+        "Chapter 1. The Harbour\n\nThe clock has stopped. |They say that it was the salt in the "
+        "air, or the gulls, or else the boys who threw stones."
+    ),
+    "letter": (
+        "Dear Mr Pritchard,\n\nRe: Your claim 48\n\nThank you for your letter. |We have read what "
+        "you sent us, and we are glad to tell you that we will pay."
+    ),
+    "row": (
+        "## Pots\n\nWe sell these pots:\n\n|| Pot | Where |\n| --- | --- |\n"
+        "| a blue pot with a lid | in the cellar          |\n| a red one | in the shop |"
+    ),
+}
+
+
+@pytest.mark.parametrize("chunker", [RecursiveChunker, ContentAwareChunker])
+@pytest.mark.parametrize("marked", ENDS_AFTER_A_LEAD.values(), ids=ENDS_AFTER_A_LEAD)
+def test_chunk_with_little_text_after_its_lead_ends_there(
+    marked: str, chunker: type[RecursiveChunker | ContentAwareChunker]
+) -> None:
+    before, _, after = marked.partition("|")
+    chunks = chunker(chunk_size=100).chunk(before + after)
+    assert chunks[0].text == before.strip()
+
+
 @given(text=hostile_texts(), data=st.data())
 def test_lead_is_before_the_cut_and_after_the_limit(text: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(min_value=1, max_value=len(text) + 1)) if text else 0
