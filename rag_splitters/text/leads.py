@@ -191,6 +191,9 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return (element if element >= 0 else start), "lead"
     if leads_in:
         return _lead_in_start(text, low, start, end), "lead"
+    if kind == "rule" and (is_last or content[0] == "+"):
+        has_row = not is_last and _line_at(text, cut).lstrip().startswith("|")
+        return (_bordered_header(text, low, start) if has_row else -1), "lead"
     if kind in _RULES:
         return _above(text, low, start), "lead"
     is_comment = kind == "comment" or (last == "/" and line.endswith("*/"))
@@ -299,6 +302,22 @@ def _above(text: str, low: int, start: int) -> int:
     return (
         over if above > low and line_kind(text[over : above - 1].rstrip()) == "underline" else above
     )
+
+
+def _bordered_header(text: str, low: int, start: int) -> int:
+    """Return the start of the header that ends with a border, or of a table's first border; or -1.
+
+    A border after another row belongs to that row.
+    """
+    top, first, borders = start, "+", 0
+    while borders < 2 and start - top < _REACH:
+        if top <= low:
+            return top if first == "+" else -1
+        above = max(text.rfind("\n", low, top - 1) + 1, low)
+        if not (mark := text[above:top].lstrip()[:1]) or mark not in "|+":
+            return top
+        top, first, borders = above, mark, borders + (mark == "+")
+    return -1
 
 
 def _ends_front_matter(text: str, start: int) -> bool:

@@ -127,7 +127,7 @@ _MARKED = re.compile(
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
     r"|\\(?:\[|(?:label|index\w*|begin)\b.{0,150})"  # LaTeX
     r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
-    r"|(?P<rule>(?=[^\n]*[|+])[|+:-][-+=| :\t]*-[-+=| :\t]*\Z)"
+    r"|(?P<rule>(?=[^\n]*[|+])(?=[^\n]*(?:-|\+=))[|+:-][-+=| :\t]*\Z)"
     r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--(?=[ \t]|\Z)|;;|%"
     r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
     rf"|(?P<item>{MARK}|[{DASHES}][ \t]))"

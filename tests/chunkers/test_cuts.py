@@ -54,6 +54,9 @@ LEADS = {
     "label": "**Note**\n\n|It is hot when it has boiled.",
     "fence": "```python\n|boil(water)\n```",
     "header of a table": "| a | b |\n|---|---|\n^| 1 | 2 |",
+    "first border of a table": "+---+---+\n^| a | b |\n+---+---+\n| 1 | 2 |\n+---+---+",
+    "header between borders": "+---+---+\n| a | b |\n+---+---+\n^| 1 | 2 |\n+---+---+",
+    "header with a double border": "+---+---+\n| a | b |\n+===+===+\n^| 1 | 2 |\n+---+---+",
     "comment": "# Boil the water.\n# Not too long.\n|def boil():\n    pass",
     "decorator": "@cache\n|def boil():\n    pass",
     "signature": "@cache\ndef boil():\n|    pass",
@@ -108,6 +111,12 @@ ENDS = {
     "parenthesis": "(The kettle is full.)\n\n|   The water boils.",
     "end of a condition of C": "#endif  /* KETTLE */\n\n|    boil(water);",
     "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
+    "last border of a table": "+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+\n\n^It boils.",
+    "last border and a line": "+---+---+\n| a | b |\n+---+---+\n^1 row in set (0.00 sec)",
+    "border between rows": (
+        "+---+\n| a |\n+===+\n| 1 |\n+---+\n^| 2 |\n+---+\n\nRinse it once a month."
+    ),
+    "last line of a table of Org": "|---+---|\n| 1 | 2 |\n|---+---|\n\n^Rinse it once a month.",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
     "comment at the end of indented code": "- a lid\n\n    # It boils.\n\n|Rinse it once a month.",
