@@ -145,12 +145,12 @@ class Structure:
         if self._fit is None or (self._fit.sizes is not sizes and self._fit.sizes != sizes):
             measure = self.measure(sizes)
             ranges = sorted(self.unbreakable(), key=outer_first) if self.unbreakable else ()
-            fitting = _fitting(self.text, ranges, measure, sizes.size)
-            self._fit = Fit(sizes, measure, Unbreakable(fitting))
+            unbreakable = Unbreakable(fitting(self.text, ranges, measure, sizes.size))
+            self._fit = Fit(sizes, measure, unbreakable)
         return self._fit
 
 
-def _fitting(text: str, ranges: Sequence[Range], measure: Measure, size: int) -> Iterator[Range]:
+def fitting(text: str, ranges: Iterable[Range], measure: Measure, size: int) -> Iterator[Range]:
     """Yield the outermost ranges that fit into a chunk."""
     outer_end = 0
     for start, end in ranges:

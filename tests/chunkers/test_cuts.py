@@ -225,6 +225,25 @@ def test_chunk_with_little_text_after_its_lead_ends_there(
     assert chunks[0].text == before.strip()
 
 
+WHOLE_BLOCKS = {
+    "fence": "```python\nkettle.boil(water)\npour(kettle, pot)\n```",
+    "formula": "$$\nt = w + l + m + s + h, \\\\\nw = 1\n$$",
+    "item": "- Boil the water. Then wait.\n  Cool the pot. Pour it.",
+    "quote": "> Boil the water, and then wait.\n> Cool the pot. Pour it.",
+    "row": "| Tea | How |\n|---|---|\n| Green | Boil the water. Cool the pot. |",
+    "HTML": "<div>\nBoil the water, and then wait.\nPour it.\n</div>",
+}
+
+
+@pytest.mark.parametrize("block", WHOLE_BLOCKS.values(), ids=WHOLE_BLOCKS)
+def test_overlap_begins_inside_no_block_that_is_whole(block: str) -> None:
+    sentences = "Tea is hot. " * 9
+    text = f"# Tea\n\n{sentences}\n\n{block}\n\n{sentences}\n\n{sentences}"
+    chunks = ContentAwareChunker(chunk_size=190, chunk_overlap=26).chunk(text)
+    assert chunks[0].text.endswith(block[-8:])
+    assert chunks[1].text.startswith("Tea is hot.")
+
+
 @given(text=hostile_texts(), data=st.data())
 def test_lead_is_before_the_cut_and_after_the_limit(text: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(min_value=1, max_value=len(text) + 1)) if text else 0
