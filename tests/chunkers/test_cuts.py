@@ -117,6 +117,8 @@ ENDS = {
         "+---+\n| a |\n+===+\n| 1 |\n+---+\n^| 2 |\n+---+\n\nRinse it once a month."
     ),
     "last line of a table of Org": "|---+---|\n| 1 | 2 |\n|---+---|\n\n^Rinse it once a month.",
+    "reference in brackets": "- It boils over.\n  ([TEA-12])\n\n|- The lid is hot, and so it is.",
+    "remark in brackets": "He left.\n\n(Nobody answers)\n\n|He came back, and asked once more.",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
     "comment at the end of indented code": "- a lid\n\n    # It boils.\n\n|Rinse it once a month.",
