@@ -50,6 +50,7 @@ LEADS = {
     "lead-in with CRLF": "You need:\r\n\r\n|- vinegar",
     "admonition": ":::note\n|It is hot.",
     "directive": ".. note::\n\n|   It is hot.",
+    "rubric": ".. rubric:: Care\n\n|Rinse it once a month.",
     "attribute of a block": "[source,c]\n|----\nboil(water);\n----",
     "label": "**Note**\n\n|It is hot when it has boiled.",
     "fence": "```python\n|boil(water)\n```",
