@@ -396,11 +396,12 @@ class _Packer:
     def before_leads(self, begin: int, cut: int) -> int:
         """Move a cut out of what is unbreakable, and before the lines that belong to that."""
         inner = self.before_unbreakable(begin, cut) if self.unbreakable else cut
-        lead = self.keep_with_next(self.text, begin, inner) if self.keep_with_next else inner
-        if lead == inner:
+        if self.keep_with_next is None:
             return inner
-        if self.unbreakable and (whole := self.unbreakable.start_of(lead)) > begin:
-            lead = whole
+        lead = self.keep_with_next(self.text, begin, inner)
+        if self.unbreakable and begin < (whole := self.unbreakable.start_of(lead)) < lead:
+            above = self.keep_with_next(self.text, begin, whole)  # such as the heading of a list
+            lead = self.before_unbreakable(begin, above) if above > begin else whole
         return lead if at_cluster(self.text, begin, lead) else inner
 
     def before_unbreakable(self, begin: int, cut: int) -> int:

@@ -238,6 +238,13 @@ WHOLE_BLOCKS = {
 }
 
 
+def test_heading_above_an_item_that_leads_in_stays_with_it() -> None:
+    before = "## Pots\n\n- A pot is hot.\n- So is its lid.\n\n"
+    item = "## Tea\n\n- It is easy. So pour it:\n\n  ```\n  pour(kettle, pot)\n  wait(5)\n  ```"
+    chunks = SentenceChunker(chunk_size=95).chunk(f"{before}{item}\n")
+    assert [chunk.text for chunk in chunks] == [before.strip(), item]
+
+
 @pytest.mark.parametrize("block", WHOLE_BLOCKS.values(), ids=WHOLE_BLOCKS)
 def test_overlap_begins_inside_no_block_that_is_whole(block: str) -> None:
     sentences = "Tea is hot. " * 9
