@@ -174,7 +174,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
     may_lead = last in "?？" or (last == "," and is_last)
-    if may_lead and not text[cut].isalpha() and is_item(_line_at(text, cut)):
+    if may_lead and not text[cut].isalpha() and _is_option(_line_at(text, cut).lstrip(), content):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
     line = text[start if start > low else line_start(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
@@ -220,6 +220,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     following = following or _line_at(text, cut)
     is_title = _is_title(text, low, start, line, following, is_last)
     return (start if is_title else -1), "title"
+
+
+def _is_option(line: str, question: str) -> bool:
+    """Whether a line is an item of a list under a question, and not the next item after it."""
+    is_next = line[:1] == question[0] or (line[:1].isdigit() and question[0].isdigit())
+    return is_item(line) and not (is_next and is_item(question))
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
@@ -350,7 +356,8 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
     is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
     may_head = is_numbered and (is_first or not is_last)  # a PDF's text may lack blank lines
-    if may_head and _is_numbered_heading(line, following.strip()):
+    is_alone = is_first and is_last
+    if may_head and _is_numbered_heading(line, following.strip(), is_alone):
         return True
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
@@ -374,14 +381,18 @@ def _begins_paragraph(text: str, low: int, start: int) -> bool:
     return not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
 
 
-def _is_numbered_heading(line: str, following: str) -> bool:
-    """Whether a numbered line is a heading before a paragraph or a deeper heading."""
-    if line.endswith((*_STOPS, "-")):
+def _is_numbered_heading(line: str, following: str, is_alone: bool) -> bool:
+    """Whether a numbered line is a heading before a paragraph or a deeper heading, or a question.
+
+    A question must be alone between blank lines, and its answer may be short.
+    """
+    is_question = is_alone and line.endswith("?")
+    if line.endswith((*_STOPS, "-")) and not is_question:
         return False
     number = HEADING_NUMBER.match(following)
     if number:
         return following.startswith(line.split(None, 1)[0].rstrip(".") + ".")
-    return len(following) > 45 and 2 * len(following) > 3 * len(line)
+    return is_question or (len(following) > 45 and 2 * len(following) > 3 * len(line))
 
 
 def _line_at(text: str, position: int) -> str:
