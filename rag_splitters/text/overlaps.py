@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from rag_splitters.text.lines import SPACE
 from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start
 from rag_splitters.text.sizing import Sizes
-from rag_splitters.text.structure import Range, Structure, Unbreakable, fitting
+from rag_splitters.text.structure import Structure
 from rag_splitters.text.wrapping import next_clause, next_line
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
@@ -34,16 +34,10 @@ _SURPLUS = 2
 """Units by which a tokenizer may measure a part longer than the whole: an earlier start may fit."""
 
 
-def tail_overlap(
-    structure: Structure, sizes: Sizes, whole: Iterable[Range] | None = None
-) -> Overlap:
+def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     """Return an overlap of as many whole sentences as fit, else lines, else clauses, else words.
 
     If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
-
-    Parameters:
-        whole: sorted ranges inside which no overlap begins if they fit into a chunk; None: those
-            that are unbreakable.
 
     >>> text = "It was cold. It rained. "
     >>> overlap = tail_overlap(Structure(text), Sizes(100, overlap=12))
@@ -51,9 +45,7 @@ def tail_overlap(
     'It rained. '
     """
     text, cuts = structure.text, structure.sentences
-    _, measure, unbreakable = structure.fit(sizes)
-    if whole is not None:
-        unbreakable = Unbreakable(fitting(text, whole, measure, sizes.size))
+    _, measure, _, closed = structure.fit(sizes)
     if cuts is None:
         next_sentence = partial(first_sentence_start, text)
     else:
@@ -66,13 +58,13 @@ def tail_overlap(
         _at_clusters(text, partial(next_clause, text)),
         _word_starts(text, measure, sizes.size),
     ]
-    if unbreakable:
-        kinds = [_outside(kind, unbreakable.end_of) for kind in kinds]
+    if closed:
+        kinds = [_outside(kind, closed.end_of) for kind in kinds]
     return _longest_overlap(measure, sizes.overlap, kinds)
 
 
 def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
-    """Leave out the places inside what is unbreakable."""
+    """Leave out the places inside what is closed to overlaps."""
 
     def first(start: int, low: int, end: int) -> int:
         place = kind(start, low, end)

@@ -145,7 +145,7 @@ class _Packer:
         self.size, self.overlap, _, self.min_size = sizes
         self.levels, self.required = structure.levels, structure.required
         self.keep_with_next = structure.keep_with_next
-        _, self.measure, unbreakable = structure.fit(sizes)
+        _, self.measure, unbreakable, self.closed = structure.fit(sizes)
         self.unbreakable = unbreakable or None
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
@@ -196,7 +196,7 @@ class _Packer:
         holds only a lead, such as a heading, for all text that would fit without an overlap.
         """
         low = 0
-        if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
+        if self.closed and (whole := self.closed.end_from(begin)) > begin:
             low = self.earliest_before(whole)  # the range must fit after the overlap
         if end < begin and not self.trim:  # after white space that may fill a chunk
             low = max(low, self.earliest_before(begin + 1))

@@ -256,6 +256,15 @@ def test_overlap_begins_inside_no_block_that_is_whole(block: str) -> None:
     assert chunks[1].text.startswith("Tea is hot.")
 
 
+@pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))
+def test_overlap_leaves_room_for_a_block_that_fits(kind: str) -> None:
+    block = WHOLE_BLOCKS[kind]
+    sentences = "Tea is hot. " * 9
+    text = f"{sentences}\n\n{block}\n\n{sentences}"
+    chunker = ContentAwareChunker(chunk_size=len(block) + 9, chunk_overlap=25, format="markdown")
+    assert any(block in chunk.text for chunk in chunker.chunk(text))
+
+
 @given(text=hostile_texts(), data=st.data())
 def test_lead_is_before_the_cut_and_after_the_limit(text: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(min_value=1, max_value=len(text) + 1)) if text else 0

@@ -95,7 +95,7 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
             assert not is_inside, f"{other} begins inside what is whole: {context}"
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
-        stop = max([stop, *(end for start, end in whole if start <= new < end)])
+        stop = max([stop, *(end for start, end in closed if start <= new < end)])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
         is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)

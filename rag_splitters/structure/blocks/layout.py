@@ -22,7 +22,6 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import LINE, LONGEST_MARK, is_item
-from rag_splitters.text.overlaps import tail_overlap
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range, Structure, Unbreakable
@@ -177,7 +176,7 @@ def _indentation(
 
 
 def _whole_ranges(text: str, blocks: Sequence[Block]) -> Iterator[Range]:
-    """Yield the blocks inside which no overlap begins if they fit, and the rows of tables."""
+    """Yield the blocks that stay whole if they fit, and the rows of tables."""
     for block in blocks:
         if block.kind == "table":
             yield from (row.span() for row in LINE.finditer(text, block.start, block.end))
@@ -210,6 +209,7 @@ def pack_blocks(
     kept = _headings_with_text(blocks)
     structure = Structure(
         text,
+        closed=lambda: _whole_ranges(text, blocks),
         keep_with_next=_keep_with_next(blocks, kept),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),
@@ -222,6 +222,4 @@ def pack_blocks(
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
     structure.levels = _block_levels(text, blocks, attached, kept)
     structure.required = sorted({*sections, *required})
-    whole = _whole_ranges(text, blocks)
-    repeat = tail_overlap(structure, sizes, whole) if sizes.overlap else None
-    return pack(structure, sizes, repeat=repeat, without_overlap_at=without_overlap_at)
+    return pack(structure, sizes, without_overlap_at=without_overlap_at)
