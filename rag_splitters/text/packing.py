@@ -197,7 +197,9 @@ class _Packer:
         """
         low = 0
         if self.closed and (whole := self.closed.end_from(begin)) > begin:
-            low = self.earliest_before(whole)  # the range must fit after the overlap
+            line = self.indented(begin)
+            if line == begin or self.measure.fits(line, whole, self.size):
+                low = self.earliest_before(whole)  # the range must fit after the overlap
         if end < begin and not self.trim:  # after white space that may fill a chunk
             low = max(low, self.earliest_before(begin + 1))
         next_start = self.repeat(start, end, low)

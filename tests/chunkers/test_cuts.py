@@ -256,6 +256,12 @@ def test_overlap_begins_inside_no_block_that_is_whole(block: str) -> None:
     assert chunks[1].text.startswith("Tea is hot.")
 
 
+def test_overlap_leaves_no_room_for_a_block_that_does_not_fit_with_its_indentation() -> None:
+    text = "- Foo\n\n      bar\n\n\n      baz\n"
+    chunker = ContentAwareChunker(chunk_size=17, chunk_overlap=6, format="markdown")
+    assert [chunk.start for chunk in chunker.chunk(text)] == [0, 0, 13]
+
+
 @pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))
 def test_overlap_leaves_room_for_a_block_that_fits(kind: str) -> None:
     block = WHOLE_BLOCKS[kind]
