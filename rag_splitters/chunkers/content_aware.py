@@ -23,11 +23,12 @@ class ContentAwareChunker(MergingChunker):
     does not fit, each subsection is cut on its own, so a chunk never continues past a heading at or
     above its level, except one that would be smaller than `min_chunk_size`. A heading stays with
     the text under it, a lead-in such as "You need:" with what follows it, and a few words before a
-    first subsection with that. Code, tables, list items and quotes that fit are never cut. A block
-    that is too big is cut at blank lines and lines (code), rows and cells (tables), items (lists)
-    or sentences (prose). A chunk that begins inside a list or code keeps the indentation of its
-    first line, unless that fills half of the chunk. A chunk that begins inside a Markdown or HTML
-    table repeats the header of the table.
+    first subsection with that. Code, tables, list items and quotes that fit are never cut, and no
+    overlap begins inside code, a row, an item or a quote that fits. A block that is too big is cut
+    at blank lines and lines (code), rows and cells (tables), items (lists) or sentences (prose). A
+    chunk that begins inside a list or code keeps the indentation of its first line, unless that
+    fills half of the chunk. A chunk that begins inside a Markdown or HTML table repeats the header
+    of the table.
 
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
     not count as its own text. A chunk that begins with a heading and holds several sections has

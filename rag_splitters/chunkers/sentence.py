@@ -84,7 +84,7 @@ class SentenceChunker(SizedChunker):
         if self.segmenter != "rules" or self.overlap_sentences:
             cuts = segmenter_cuts(self.segmenter, text)
             if count := self.overlap_sentences:
-                _, measure, whole = structure.fit(self.sizes)
+                _, measure, whole, _ = structure.fit(self.sizes)
                 cuts = whole.outside(cuts)
                 overlap = counted_overlap(text, cuts, measure, self.chunk_size, count)
             finder, structure.sentences = positions(cuts), cuts

@@ -49,7 +49,7 @@ _PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
-_QUOTES = "\"'“„«‘¿¡(["
+_QUOTES = "\"'“„«‘¿¡"
 _STOP_CHARACTERS = frozenset(_STOPS)
 _SENTENCE_ENDS = _STOP_CHARACTERS - {","}
 _BRACKETS = ")]>"
@@ -174,7 +174,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
     may_lead = last in "?？" or (last == "," and is_last)
-    if may_lead and not text[cut].isalpha() and is_item(_line_at(text, cut)):
+    if may_lead and not text[cut].isalpha() and _is_option(_line_at(text, cut).lstrip(), content):
         return _lead_in_start(text, low, start, end), "lead"  # a question with its options
     line = text[start if start > low else line_start(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
@@ -191,6 +191,9 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return (element if element >= 0 else start), "lead"
     if leads_in:
         return _lead_in_start(text, low, start, end), "lead"
+    if kind == "rule" and (is_last or content[0] == "+"):
+        has_row = not is_last and _line_at(text, cut).lstrip().startswith("|")
+        return (_bordered_header(text, low, start) if has_row else -1), "lead"
     if kind in _RULES:
         return _above(text, low, start), "lead"
     is_comment = kind == "comment" or (last == "/" and line.endswith("*/"))
@@ -217,6 +220,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     following = following or _line_at(text, cut)
     is_title = _is_title(text, low, start, line, following, is_last)
     return (start if is_title else -1), "title"
+
+
+def _is_option(line: str, question: str) -> bool:
+    """Whether a line is an item of a list under a question, and not the next item after it."""
+    is_next = line[:1] == question[0] or (line[:1].isdigit() and question[0].isdigit())
+    return is_item(line) and not (is_next and is_item(question))
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
@@ -300,6 +309,22 @@ def _above(text: str, low: int, start: int) -> int:
     )
 
 
+def _bordered_header(text: str, low: int, start: int) -> int:
+    """Return the start of the header that ends with a border, or of a table's first border; or -1.
+
+    A border after another row belongs to that row.
+    """
+    top, first, borders = start, "+", 0
+    while borders < 2 and start - top < _REACH:
+        if top <= low:
+            return top if first == "+" else -1
+        above = max(text.rfind("\n", low, top - 1) + 1, low)
+        if not (mark := text[above:top].lstrip()[:1]) or mark not in "|+":
+            return top
+        top, first, borders = above, mark, borders + (mark == "+")
+    return -1
+
+
 def _ends_front_matter(text: str, start: int) -> bool:
     """Whether a line of dashes ends front matter, which such a line begins, too."""
     blank = text.rfind("\n\n", max(0, start - _REACH), start)
@@ -330,7 +355,8 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
     is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
     may_head = is_numbered and (is_first or not is_last)  # a PDF's text may lack blank lines
-    if may_head and _is_numbered_heading(line, following.strip()):
+    is_alone = is_first and is_last
+    if may_head and _is_numbered_heading(line, following.strip(), is_alone):
         return True
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
@@ -354,14 +380,18 @@ def _begins_paragraph(text: str, low: int, start: int) -> bool:
     return not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
 
 
-def _is_numbered_heading(line: str, following: str) -> bool:
-    """Whether a numbered line is a heading before a paragraph or a deeper heading."""
-    if line.endswith((*_STOPS, "-")):
+def _is_numbered_heading(line: str, following: str, is_alone: bool) -> bool:
+    """Whether a numbered line is a heading before a paragraph or a deeper heading, or a question.
+
+    A question must be alone between blank lines, and its answer may be short.
+    """
+    is_question = is_alone and line.endswith("?")
+    if line.endswith((*_STOPS, "-")) and not is_question:
         return False
     number = HEADING_NUMBER.match(following)
     if number:
         return following.startswith(line.split(None, 1)[0].rstrip(".") + ".")
-    return len(following) > 45 and 2 * len(following) > 3 * len(line)
+    return is_question or (len(following) > 45 and 2 * len(following) > 3 * len(line))
 
 
 def _line_at(text: str, position: int) -> str:

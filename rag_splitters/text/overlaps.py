@@ -45,7 +45,7 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     'It rained. '
     """
     text, cuts = structure.text, structure.sentences
-    _, measure, unbreakable = structure.fit(sizes)
+    _, measure, _, closed = structure.fit(sizes)
     if cuts is None:
         next_sentence = partial(first_sentence_start, text)
     else:
@@ -58,13 +58,13 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
         _at_clusters(text, partial(next_clause, text)),
         _word_starts(text, measure, sizes.size),
     ]
-    if unbreakable:
-        kinds = [_outside(kind, unbreakable.end_of) for kind in kinds]
+    if closed:
+        kinds = [_outside(kind, closed.end_of) for kind in kinds]
     return _longest_overlap(measure, sizes.overlap, kinds)
 
 
 def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
-    """Leave out the places inside what is unbreakable."""
+    """Leave out the places inside what is closed to overlaps."""
 
     def first(start: int, low: int, end: int) -> int:
         place = kind(start, low, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import (
@@ -18,11 +18,12 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.lines import SPACE
 from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
+from rag_splitters.text.sentences import last_sentence_cut, space_start
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
 
-_CLAUSE_ENDS = frozenset(",;:.!? \n")
-"""What precedes the space before a cut that is not inside a clause."""
+_CLAUSE_ENDS = frozenset(",;.!?，；、")
+"""What precedes a cut that is inside a sentence, but not inside a clause."""
 
 Piece: TypeAlias = tuple[int, int, int]
 """A chunk while it is packed: its start, where its own text begins, and its end."""
@@ -108,6 +109,20 @@ def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
     return structure.measure(sizes).fits(begin, end, sizes.size)
 
 
+def _divided(text: str, low: int, cut: int) -> Literal["", "sentence", "clause"]:
+    """Return what a cut divides, unless it is at the end of a line or a sentence.
+
+    >>> [_divided("Tea is hot, or not. It is.", 0, cut) for cut in (7, 12, 20)]
+    ['clause', 'sentence', '']
+    """
+    end = space_start(text, low, cut)
+    if text.find("\n", end, cut) >= 0 or last_sentence_cut(text, cut - 1, cut) == cut:
+        return ""
+    if text[end - 1] in _CLAUSE_ENDS:
+        return "sentence"
+    return "clause" if text[cut - 1] == " " else ""
+
+
 def _nowhere(start: int, end: int, low: int) -> int:
     """Return -1, the overlap of strategies without one."""
     return -1
@@ -130,7 +145,7 @@ class _Packer:
         self.size, self.overlap, _, self.min_size = sizes
         self.levels, self.required = structure.levels, structure.required
         self.keep_with_next = structure.keep_with_next
-        _, self.measure, unbreakable = structure.fit(sizes)
+        _, self.measure, unbreakable, self.closed = structure.fit(sizes)
         self.unbreakable = unbreakable or None
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
@@ -181,8 +196,10 @@ class _Packer:
         holds only a lead, such as a heading, for all text that would fit without an overlap.
         """
         low = 0
-        if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
-            low = self.earliest_before(whole)  # the range must fit after the overlap
+        if self.closed and (whole := self.closed.end_from(begin)) > begin:
+            line = self.indented(begin)
+            if line == begin or self.measure.fits(line, whole, self.size):
+                low = self.earliest_before(whole)  # the range must fit after the overlap
         if end < begin and not self.trim:  # after white space that may fill a chunk
             low = max(low, self.earliest_before(begin + 1))
         next_start = self.repeat(start, end, low)
@@ -340,19 +357,26 @@ class _Packer:
         """Return a cut of finer levels, with enough text after the lead before `after_lead`; or -1.
 
         Enough is more text than the lead, or twice as much if the cut is inside a clause. Then all
-        of the lines before that cut are enough.
+        of the lines before that cut are enough. If only a cut that divides a sentence leaves enough
+        text, a sentence or a line that ends after the lead is enough, too.
         """
         text, length = self.text, self.measure.length
         lead_length = length(begin, after_lead)
+        whole = -1  # the coarsest cut after too little text that divides no sentence
         for level in levels:
             cut = level(low, high)
             while cut > low and not at_cluster(text, begin, cut):
                 cut = level(low, cut - 1)
             if cut <= low or (cut := self.before_leads(begin, cut)) <= low:
                 continue
-            is_inside = text[cut - 1] == " " and text[cut - 2] not in _CLAUSE_ENDS
+            divided = _divided(text, low, cut)
+            is_inside = divided == "clause"
             if length(after_lead, cut) <= lead_length * (1 + is_inside):
+                if whole < 0 and not divided and cut > after_lead:
+                    whole = cut
                 continue
+            if divided and whole >= 0:
+                return whole
             line = text.rfind("\n", skip_space(text, after_lead), cut) + 1 if is_inside else 0
             if not line:
                 return cut
@@ -374,11 +398,12 @@ class _Packer:
     def before_leads(self, begin: int, cut: int) -> int:
         """Move a cut out of what is unbreakable, and before the lines that belong to that."""
         inner = self.before_unbreakable(begin, cut) if self.unbreakable else cut
-        lead = self.keep_with_next(self.text, begin, inner) if self.keep_with_next else inner
-        if lead == inner:
+        if self.keep_with_next is None:
             return inner
-        if self.unbreakable and (whole := self.unbreakable.start_of(lead)) > begin:
-            lead = whole
+        lead = self.keep_with_next(self.text, begin, inner)
+        if self.unbreakable and begin < (whole := self.unbreakable.start_of(lead)) < lead:
+            above = self.keep_with_next(self.text, begin, whole)  # such as the heading of a list
+            lead = self.before_unbreakable(begin, above) if above > begin else whole
         return lead if at_cluster(self.text, begin, lead) else inner
 
     def before_unbreakable(self, begin: int, cut: int) -> int:

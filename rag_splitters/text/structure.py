@@ -85,6 +85,7 @@ class Fit(NamedTuple):
     sizes: Sizes
     measure: Measure
     unbreakable: Unbreakable
+    closed: Unbreakable
 
 
 @dataclass(slots=True)
@@ -100,6 +101,8 @@ class Structure:
             above `low` and up to `high`, or -1.
         unbreakable: finds the ranges to keep whole if they fit, such as fences, rows and items;
             of nested ones the outermost that fits counts.
+        closed: finds the ranges inside which no overlap begins, and before which it leaves room for
+            them, if they fit; None: those that are unbreakable.
         keep_with_next: (text, low, cut) -> the start of the lines before a cut that belong to what
             follows it (headings, lead-ins, labels), or the cut; None: no line does.
         required: sorted offsets at which a new chunk begins.
@@ -121,6 +124,7 @@ class Structure:
     text: str
     levels: Sequence[Finder] = ()
     unbreakable: Callable[[], Iterable[Range]] | None = None
+    closed: Callable[[], Iterable[Range]] | None = None
     keep_with_next: Callable[[str, int, int], int] | None = lead_start
     required: Sequence[int] = ()
     sentences: Sequence[int] | None = None
@@ -144,19 +148,25 @@ class Structure:
         """Measure the text, and choose the unbreakable ranges that fit. Done once for each size."""
         if self._fit is None or (self._fit.sizes is not sizes and self._fit.sizes != sizes):
             measure = self.measure(sizes)
-            ranges = sorted(self.unbreakable(), key=outer_first) if self.unbreakable else ()
-            fitting = _fitting(self.text, ranges, measure, sizes.size)
-            self._fit = Fit(sizes, measure, Unbreakable(fitting))
+            unbreakable = _fitting(self.text, self.unbreakable, measure, sizes.size)
+            closed = unbreakable
+            if self.closed and sizes.overlap:
+                closed = _fitting(self.text, self.closed, measure, sizes.size)
+            self._fit = Fit(sizes, measure, unbreakable, closed)
         return self._fit
 
 
-def _fitting(text: str, ranges: Sequence[Range], measure: Measure, size: int) -> Iterator[Range]:
-    """Yield the outermost ranges that fit into a chunk."""
+def _fitting(
+    text: str, find: Callable[[], Iterable[Range]] | None, measure: Measure, size: int
+) -> Unbreakable:
+    """Return the outermost ranges that fit into a chunk."""
+    ranges: list[Range] = []
     outer_end = 0
-    for start, end in ranges:
+    for start, end in sorted(find(), key=outer_first) if find else ():
         if start >= outer_end and measure.fits(start, end, size):
-            yield (skip_space(text, start) if text[start].isspace() else start), end
+            ranges.append((skip_space(text, start) if text[start].isspace() else start, end))
             outer_end = end
+    return Unbreakable(ranges)
 
 
 def outer_first(part: Range) -> tuple[int, int]:

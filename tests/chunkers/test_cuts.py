@@ -50,10 +50,14 @@ LEADS = {
     "lead-in with CRLF": "You need:\r\n\r\n|- vinegar",
     "admonition": ":::note\n|It is hot.",
     "directive": ".. note::\n\n|   It is hot.",
+    "rubric": ".. rubric:: Care\n\n|Rinse it once a month.",
     "attribute of a block": "[source,c]\n|----\nboil(water);\n----",
     "label": "**Note**\n\n|It is hot when it has boiled.",
     "fence": "```python\n|boil(water)\n```",
     "header of a table": "| a | b |\n|---|---|\n^| 1 | 2 |",
+    "first border of a table": "+---+---+\n^| a | b |\n+---+---+\n| 1 | 2 |\n+---+---+",
+    "header between borders": "+---+---+\n| a | b |\n+---+---+\n^| 1 | 2 |\n+---+---+",
+    "header with a double border": "+---+---+\n| a | b |\n+===+===+\n^| 1 | 2 |\n+---+---+",
     "comment": "# Boil the water.\n# Not too long.\n|def boil():\n    pass",
     "decorator": "@cache\n|def boil():\n    pass",
     "signature": "@cache\ndef boil():\n|    pass",
@@ -81,6 +85,7 @@ LEADS = {
     "entry of an index": "\\section{Care}\n\n\\index{care}%\n|Rinse it once a month.",
     "displayed formula of LaTeX": "\\[\n|x = y\n\\]",
     "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
+    "question with a number": "2.1. How often do I rinse it?\n\n|Once a month.",
     "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
     "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
@@ -108,6 +113,15 @@ ENDS = {
     "parenthesis": "(The kettle is full.)\n\n|   The water boils.",
     "end of a condition of C": "#endif  /* KETTLE */\n\n|    boil(water);",
     "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
+    "last border of a table": "+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n+---+---+\n\n^It boils.",
+    "last border and a line": "+---+---+\n| a | b |\n+---+---+\n^1 row in set (0.00 sec)",
+    "border between rows": (
+        "+---+\n| a |\n+===+\n| 1 |\n+---+\n^| 2 |\n+---+\n\nRinse it once a month."
+    ),
+    "last line of a table of Org": "|---+---|\n| 1 | 2 |\n|---+---|\n\n^Rinse it once a month.",
+    "reference in brackets": "- It boils over.\n  ([TEA-12])\n\n|- The lid is hot, and so it is.",
+    "remark in brackets": "He left.\n\n(Nobody answers)\n\n|He came back, and asked once more.",
+    "question of a list": "1. How often do you rinse it?\n|2. Where do you keep it?\n3. Why?",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
     "comment at the end of indented code": "- a lid\n\n    # It boils.\n\n|Rinse it once a month.",
@@ -188,6 +202,73 @@ def test_heading_at_the_start_of_a_chunk_is_a_lead_too() -> None:
     text = "## Why rinse it?\n\nBecause of the lime, which is white. " * 9
     for chunk in RecursiveChunker(chunk_size=60).chunk(text):
         assert not chunk.text.endswith("?")
+
+
+ENDS_AFTER_A_LEAD = {
+    "sentence": (
+        "Chapter 1. The Harbour\n\nThe clock has stopped. |They say that it was the salt in the "
+        "air, or the gulls, or else the boys who threw stones."
+    ),
+    "letter": (
+        "Dear Mr Pritchard,\n\nRe: Your claim 48\n\nThank you for your letter. |We have read what "
+        "you sent us, and we are glad to tell you that we will pay."
+    ),
+    "row": (
+        "## Pots\n\nWe sell these pots:\n\n|| Pot | Where |\n| --- | --- |\n"
+        "| a blue pot with a lid | in the cellar          |\n| a red one | in the shop |"
+    ),
+}
+
+
+@pytest.mark.parametrize("chunker", [RecursiveChunker, ContentAwareChunker])
+@pytest.mark.parametrize("marked", ENDS_AFTER_A_LEAD.values(), ids=ENDS_AFTER_A_LEAD)
+def test_chunk_with_little_text_after_its_lead_ends_there(
+    marked: str, chunker: type[RecursiveChunker | ContentAwareChunker]
+) -> None:
+    before, _, after = marked.partition("|")
+    chunks = chunker(chunk_size=100).chunk(before + after)
+    assert chunks[0].text == before.strip()
+
+
+WHOLE_BLOCKS = {
+    "fence": "```python\nkettle.boil(water)\npour(kettle, pot)\n```",
+    "formula": "$$\nt = w + l + m + s + h, \\\\\nw = 1\n$$",
+    "item": "- Boil the water. Then wait.\n  Cool the pot. Pour it.",
+    "quote": "> Boil the water, and then wait.\n> Cool the pot. Pour it.",
+    "row": "| Tea | How |\n|---|---|\n| Green | Boil the water. Cool the pot. |",
+    "HTML": "<div>\nBoil the water, and then wait.\nPour it.\n</div>",
+}
+
+
+def test_heading_above_an_item_that_leads_in_stays_with_it() -> None:
+    before = "## Pots\n\n- A pot is hot.\n- So is its lid.\n\n"
+    item = "## Tea\n\n- It is easy. So pour it:\n\n  ```\n  pour(kettle, pot)\n  wait(5)\n  ```"
+    chunks = SentenceChunker(chunk_size=95).chunk(f"{before}{item}\n")
+    assert [chunk.text for chunk in chunks] == [before.strip(), item]
+
+
+@pytest.mark.parametrize("block", WHOLE_BLOCKS.values(), ids=WHOLE_BLOCKS)
+def test_overlap_begins_inside_no_block_that_is_whole(block: str) -> None:
+    sentences = "Tea is hot. " * 9
+    text = f"# Tea\n\n{sentences}\n\n{block}\n\n{sentences}\n\n{sentences}"
+    chunks = ContentAwareChunker(chunk_size=190, chunk_overlap=26).chunk(text)
+    assert chunks[0].text.endswith(block[-8:])
+    assert chunks[1].text.startswith("Tea is hot.")
+
+
+def test_overlap_leaves_no_room_for_a_block_that_does_not_fit_with_its_indentation() -> None:
+    text = "- Foo\n\n      bar\n\n\n      baz\n"
+    chunker = ContentAwareChunker(chunk_size=17, chunk_overlap=6, format="markdown")
+    assert [chunk.start for chunk in chunker.chunk(text)] == [0, 0, 13]
+
+
+@pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))
+def test_overlap_leaves_room_for_a_block_that_fits(kind: str) -> None:
+    block = WHOLE_BLOCKS[kind]
+    sentences = "Tea is hot. " * 9
+    text = f"{sentences}\n\n{block}\n\n{sentences}"
+    chunker = ContentAwareChunker(chunk_size=len(block) + 9, chunk_overlap=25, format="markdown")
+    assert any(block in chunk.text for chunk in chunker.chunk(text))
 
 
 @given(text=hostile_texts(), data=st.data())

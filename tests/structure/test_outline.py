@@ -100,6 +100,8 @@ def test_a_markdown_text_that_is_not_parsed_for_headings_has_none(text: str) -> 
         "> quote\n---\n\n[a](b)",
         "| a | b |\n|---|---|\n| 1 | 2 |\n---\n",
         "[a]: b\n---\n",
+        "[a](b)\n\nKind regards,\nTom Reyes\n--\nTea Ltd\n",
+        "[a](b)\n\nTom\n-- \nTea Ltd\n",
     ],
 )
 def test_front_matter_code_and_comments_are_no_headings(text: str) -> None:

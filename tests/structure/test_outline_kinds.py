@@ -182,6 +182,19 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         "The water must be soft, and the leaves must not be older than two years.\n",
         ["## 1. Tea", "## 3. On the Quality of the Water and of Leaves"],
     ),
+    (  # a paragraph whose lines have an indentation is not centred
+        "text",
+        f"x\n\n{' ' * 10}Since the tea of the north is grown on slopes that are\n"
+        f"{' ' * 10}steep, it cannot be picked by machines.\n\n"
+        f"{' ' * 10}All of it is picked by hand, early in the morning and\n"
+        f"{' ' * 10}late in the evening, when it does not rain so hard.\n",
+        [],
+    ),
+    (  # capitals with a number
+        "text",
+        "TEA LAWS\n\n1. GREEN\n\nx\n\n1.1. Hot\n\nx\n\n1.2. ICED\n\nx\n\n1.3. Cold\n\nx\n",
+        ["# TEA LAWS", "## 1. GREEN", "### 1.1. Hot", "### 1.2. ICED", "### 1.3. Cold"],
+    ),
     # sections with their headings in line, as in the Apache License
     ("text", "TEA LAWS\n\n1. Terms.\n\n   Tea is tea.\n\n2. Use. You may pour.\n", ["## TEA LAWS"]),
     # Markdown

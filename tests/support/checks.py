@@ -17,7 +17,7 @@ from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import _cluster_ends, _Context
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import is_behind_mark, with_line_feeds
+from rag_splitters.text.lines import LINE, is_behind_mark, with_line_feeds
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
@@ -29,6 +29,7 @@ __all__ = ["check_chunker", "dropped_of_html"]
 # Strategies that Auto chooses, and that pack sentences.
 _BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
 _LONGEST_HEADING = 1000  # characters
+_WHOLE_KINDS = ("code", "formula", "front_matter", "html", "list_item", "quote", "rule")
 # White space with a combining mark on it is visible.
 _WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
 
@@ -62,7 +63,8 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
     the chunk if that begins with a heading, a lead-in, an indentation that is kept or a word that
     would be cut, or if chunks have a minimum size, as those of JSON always do. Nor does it begin
-    inside what is unbreakable, or leave no room for that. One that begins inside a table may begin
+    inside what is unbreakable or a block that is kept whole, or leave no room for what is
+    unbreakable. One that begins inside a table may begin
     with any row. Chunkers with `overlap_sentences` repeat a number of sentences, and those with a
     `language` keep definitions together that only a parser finds; both are not checked.
     """
@@ -78,8 +80,9 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         text = view  # else it was cut as it is, because carriage returns need more tokens
     measure = sizer(chunker.length_function)(text)
     whole = _unbreakable(chunker, text, spans)
-    sentences, others = _overlap_starts(chunker, text, clusters, whole)
     blocks = _blocks(chunker, text)
+    closed = [*whole, *_fitting_blocks(chunker, text, spans, blocks)]
+    sentences, others = _overlap_starts(chunker, text, clusters, closed)
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
     for one, other in pairwise(spans):
@@ -88,9 +91,11 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
+            is_inside = any(low < other.start < high for low, high in closed)
+            assert not is_inside, f"{other} begins inside what is whole: {context}"
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
-        stop = max([stop, *(end for start, end in whole if start <= new < end)])
+        stop = max([stop, *(end for start, end in closed if start <= new < end)])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
         is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)
@@ -106,7 +111,7 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         if is_exact:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
-        best += _lines_and_clauses(text, one, whole) if not is_exact else []
+        best += _lines_and_clauses(text, one, closed) if not is_exact else []
         for start in [*best, *longer] if chunker.overlap else []:
             if start == other.start:
                 break
@@ -145,6 +150,21 @@ def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
         return []
     text_format = detect_format(text, None, getattr(chunker, "format", "auto"))
     return read_blocks(text, text_format) if text_format in ("markdown", "text") else []
+
+
+def _fitting_blocks(
+    chunker: SizedChunker, text: str, spans: list[Span], blocks: list[Block]
+) -> list[tuple[int, int]]:
+    """Return the fitting blocks and rows inside which no overlap begins, if it packs blocks."""
+    strategies = {chunker.strategy, *(span.metadata.get("strategy") for span in spans)}
+    ranges: list[tuple[int, int]] = []
+    for block in blocks if strategies & {"content_aware", "hierarchical"} else ():
+        if block.kind == "table":
+            ranges += [row.span() for row in LINE.finditer(text, block.start, block.end)]
+        elif block.kind in _WHOLE_KINDS:
+            ranges.append((block.start, block.end))
+    structure = Structure(text, unbreakable=lambda: ranges)
+    return list(structure.fit(chunker.sizes).unbreakable)
 
 
 def _end_of_word(text: str, position: int) -> int:

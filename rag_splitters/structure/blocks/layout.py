@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 from rag_splitters.span import Span
@@ -21,7 +21,7 @@ from rag_splitters.text.boundaries import (
     words,
 )
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import LONGEST_MARK, is_item
+from rag_splitters.text.lines import LINE, LONGEST_MARK, is_item
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range, Structure, Unbreakable
@@ -175,6 +175,15 @@ def _indentation(
     return indentation
 
 
+def _whole_ranges(text: str, blocks: Sequence[Block]) -> Iterator[Range]:
+    """Yield the blocks that stay whole if they fit, and the rows of tables."""
+    for block in blocks:
+        if block.kind == "table":
+            yield from (row.span() for row in LINE.finditer(text, block.start, block.end))
+        elif block.kind == "list_item" or block.kind in _DELIMITED:
+            yield block.start, block.end
+
+
 def pack_blocks(
     text: str,
     blocks: Sequence[Block],
@@ -200,6 +209,7 @@ def pack_blocks(
     kept = _headings_with_text(blocks)
     structure = Structure(
         text,
+        closed=lambda: _whole_ranges(text, blocks),
         keep_with_next=_keep_with_next(blocks, kept),
         whole_levels=_COARSE,
         indentation=_indentation(text, blocks, required),

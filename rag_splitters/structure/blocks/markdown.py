@@ -312,6 +312,10 @@ class _Leaves:
         begin, end = token.map or [0, 0]
         start, stop = lines[begin], lines[min(end, len(lines) - 1)]
         kind, level, title = self._describe(token, inline)
+        if kind == "heading":
+            line = self._text[lines[end - 1] : stop].rstrip("\r\n")
+            if line == "-- " or (line == "--" and "\n" in inline.content):  # above a signature
+                kind, level, title = "paragraph", 0, ""
         self._put(kind, start, stop, level, title)
 
     def _describe(self, token: Token, inline: Token) -> tuple[Kind, int, str]:

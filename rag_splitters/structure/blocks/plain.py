@@ -201,6 +201,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
                 words, start = f"{before.title} {words}", displays.pop()
             displays.append(start)
             headings[start] = _heading(text, start, line.end, 2, words)
+            candidates += filter(None, [_numbered(line, is_first)])
         elif candidate := _numbered(line, is_first):
             candidates.append(candidate)
         if start in headings:
@@ -215,7 +216,8 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
             del headings[start]
         elif numbered and start < min(numbered):
             headings[start] = replace(headings[start], level=1)
-    headings |= numbered
+    for start, heading in numbered.items():
+        headings[start] = replace(headings.get(start, heading), level=heading.level)
     if title and headings and min(block.level for block in headings.values()) > 1:
         headings.setdefault(title.start, title)
     return [headings[start] for start in sorted(headings)]
@@ -278,11 +280,16 @@ def _is_displayed(line: _Line) -> bool:
 
 
 def _is_centred(line: _Line) -> bool:
-    """Whether it is centred on a page, with a blank line or another centred line below."""
-    raw = line.raw.expandtabs()
-    indent = len(raw) - len(raw.lstrip())
-    after = line.after.expandtabs()
-    is_above = not after.strip() or after.startswith(" " * 10) or after.isupper()
+    """Whether it is centred on a page, with a blank line or another centred line below.
+
+    A longer line with the indentation of the next one is in a paragraph.
+    """
+    raw, after = line.raw.expandtabs(), line.after.expandtabs()
+    indent, content = len(raw) - len(raw.lstrip()), after.strip()
+    is_even = len(after) - len(after.lstrip()) == indent
+    is_paragraph = is_even and (len(content) != len(line.text) or len(content) > _SHORT)
+    is_below = after.startswith(" " * 10) and not is_paragraph
+    is_above = not content or is_below or content.isupper()
     return indent > 9 and is_above and indent + len(line.text) // 2 in _CENTRE
 
 
