@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages, Vectors
 from rag_splitters.meaning.similarity import best_runs
 from rag_splitters.meaning.units import parts_of, sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range, Structure
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class ClusterChunker(EmbeddingStrategy):
@@ -55,9 +51,7 @@ class ClusterChunker(EmbeddingStrategy):
         pieces = parts_of(structure, units, self.sizes, Sizes(size, 0, self.length_function))
         return pieces, unit_texts(structure.text, pieces) if len(pieces) > 1 else []
 
-    def _breaks(
-        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
-    ) -> list[int]:
+    def _breaks(self, units: list[Range], vectors: Vectors, measure: Measure) -> list[int]:
         longest, shortest = [], []
         first = enough = 0
         for last, (_, end) in enumerate(units):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Passages: TypeAlias = tuple[list[Range], list[str]]
 """The units of a text, and a passage to embed for each."""
 
+Vectors: TypeAlias = "NDArray[np.float32]"
+"""The vector of each passage."""
+
 
 class EmbeddingStrategy(MergingChunker):
     """A sized chunker that finds the places to cut with an embedding model.
@@ -81,9 +84,7 @@ class EmbeddingStrategy(MergingChunker):
         """
 
     @abstractmethod
-    def _breaks(
-        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
-    ) -> list[int]:
+    def _breaks(self, units: list[Range], vectors: Vectors, measure: Measure) -> list[int]:
         """Return the indices of the units with which a chunk begins, without the first."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
@@ -116,9 +117,7 @@ class EmbeddingStrategy(MergingChunker):
                 results[index] = self._fallback(structures[index], units[index][0], spans)
         return apply_on_error(type(self), self.on_error, sources, failures, results)
 
-    def _semantic(
-        self, structure: Structure, units: list[Range], vectors: NDArray[np.float32]
-    ) -> list[Span]:
+    def _semantic(self, structure: Structure, units: list[Range], vectors: Vectors) -> list[Span]:
         """Return chunks that begin at the breaks that the vectors show."""
         measure = structure.measure(self.sizes)
         breaks = self._breaks(units, vectors, measure) if len(vectors) else []

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages, Vectors
 from rag_splitters.meaning.similarity import join_runs
 from rag_splitters.meaning.units import sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure
 from rag_splitters.text.structure import Range, Structure
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class EmbeddingChunker(EmbeddingStrategy):
@@ -54,9 +50,7 @@ class EmbeddingChunker(EmbeddingStrategy):
         units = sentence_units(structure, self.sizes)
         return units, unit_texts(structure.text, units) if len(units) > 1 else []
 
-    def _breaks(
-        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
-    ) -> list[int]:
+    def _breaks(self, units: list[Range], vectors: Vectors, measure: Measure) -> list[int]:
         def fits(first: int, last: int) -> bool:
             return measure.fits(units[first][0], units[last][1], self._budget(first))
 

@@ -14,7 +14,7 @@ from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
-from rag_splitters.text.boundaries import cluster_end, cluster_floor, positions, words
+from rag_splitters.text.boundaries import boundary_after, boundary_before, positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
 from rag_splitters.text.structure import Structure, Unbreakable
@@ -145,9 +145,7 @@ def _whole_mentions(text: str, mentions: Iterable[Mention]) -> list[tuple[int, i
     """Return the ranges of mentions, extended to whole grapheme clusters."""
     ranges: list[tuple[int, int]] = []
     for start, end, _ in mentions:
-        low = ranges[-1][1] if ranges else 0
-        start = cluster_floor(text, low, start)
-        end = max(end, cluster_end(text, cluster_floor(text, low, end - 1)))
+        start, end = boundary_before(text, start), boundary_after(text, end)
         if ranges and start < ranges[-1][1]:
             start = ranges.pop()[0]
         ranges.append((start, end))

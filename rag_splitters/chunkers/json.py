@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -22,7 +21,7 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.origin import UnreadableError
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import text_length
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.structure import Structure, Unbreakable
 
 _SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
 _STEP = re.compile(r"\.\w+|\[(?:'(?:\\.|[^'\\])*'|[^\]]*)\]")
@@ -145,14 +144,5 @@ def _words(text: str) -> Finder:
 
 def _whole(text: str) -> Finder:
     """Return the finder of all places except those inside an escape."""
-    starts, ends = list[int](), list[int]()
-    for escape in ESCAPE.finditer(text) if "\\" in text else ():
-        starts.append(escape.start())
-        ends.append(escape.end())
-
-    def last(low: int, high: int) -> int:
-        index = bisect_left(starts, high) - 1
-        cut = starts[index] if index >= 0 and high < ends[index] else high
-        return cut if cut > low else -1
-
-    return last
+    escapes = Unbreakable(map(re.Match.span, ESCAPE.finditer(text)) if "\\" in text else ())
+    return escapes.guard(lambda low, high: high if high > low else -1)

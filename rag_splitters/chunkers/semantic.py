@@ -5,21 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages
+from rag_splitters.chunkers.embedded import EmbeddingStrategy, Passages, Vectors
 from rag_splitters.errors import InputError
-from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
+from rag_splitters.meaning.similarity import Distances, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range, Structure
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _AMOUNTS = {
     "percentile": 95.0,
@@ -111,9 +106,7 @@ class SemanticChunker(EmbeddingStrategy):
             " ".join(parts[max(0, unit - size) : unit + size + 1]) for unit in range(len(parts))
         ]
 
-    def _breaks(
-        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
-    ) -> list[int]:
+    def _breaks(self, units: list[Range], vectors: Vectors, measure: Measure) -> list[int]:
         distances = neighbour_distances(vectors, 0 if self.like_langchain else self.buffer_size)
         with_least_size = _in_turn if self.like_langchain else _with_least_size
         breaks = with_least_size(self._candidates(distances), units, measure, self.min_size)
@@ -122,7 +115,7 @@ class SemanticChunker(EmbeddingStrategy):
         cuts = _cuts_inside(edges, units, distances, measure, budget, self.min_size)
         return sorted({*breaks, *cuts})
 
-    def _candidates(self, distances: NDArray[np.float64]) -> list[int]:
+    def _candidates(self, distances: Distances) -> list[int]:
         """Return the units before which the text may be cut, the greatest distance first."""
         import numpy as np
 
@@ -165,7 +158,7 @@ def _in_turn(
 def _cuts_inside(
     edges: Sequence[int],
     units: list[Range],
-    distances: NDArray[np.float64],
+    distances: Distances,
     measure: Measure,
     budget: int,
     least: int,

@@ -16,7 +16,7 @@ from rag_splitters.contract.streams import Handle, check_streams
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
 from rag_splitters.span import Chunk, Source, Span
-from rag_splitters.text.pages import check_page_break, with_own_pages
+from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 
 _WAYS_TO_CUT = ("split_text", "spans", "plan", "split_text_metadata_aware", "_parse_nodes")
 """The methods by which a subclass may cut in its own way."""
@@ -122,7 +122,11 @@ class FrontEnd(Chunker):
             yield spans
 
     def with_places(self, spans: list[Span], source: Source) -> list[Span]:
-        return with_own_pages(super().with_places(spans, source), source, self.page_break)
+        spans = super().with_places(spans, source)
+        if self.page_break is None:
+            return spans
+        breaks = page_breaks(source.text, self.page_break)
+        return with_pages(spans, breaks, first_page(source.metadata))
 
     def chunk_stream(
         self, handle: Handle, *, id: str, block_size: int = 1_000_000

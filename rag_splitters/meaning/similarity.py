@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+Distances: TypeAlias = "NDArray[np.float64]"
+"""The distance at each boundary of two units."""
 
 _SHORT_RUN_PENALTY = 1e6
 _MIN_LENGTH = 1e-9  # of a vector that has a direction; the rest is noise
@@ -32,7 +35,7 @@ def unit_vectors(vectors: NDArray[Any], kind: Any = "float64") -> NDArray[Any]:
     return exact / np.where(lengths > _MIN_LENGTH, lengths, np.inf)[:, None]
 
 
-def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:
+def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> Distances:
     """Return the cosine distance between the units before and after each boundary of two units.
 
     It is rounded to six decimals, because the rest is noise from the transport of the vectors
@@ -51,11 +54,11 @@ def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.flo
     before, after = np.maximum(places - reach, 0), np.minimum(places + 1 + reach, len(vectors) - 1)
     products = np.einsum("ij,ij->i", vectors[before], vectors[after], dtype=np.float64)
     similarities = products / np.sqrt(squares[before] * squares[after])
-    distances: NDArray[np.float64] = np.abs(np.round(1 - similarities, 6))
+    distances: Distances = np.abs(np.round(1 - similarities, 6))
     return distances
 
 
-def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDArray[np.bool_]:
+def breakpoints(distances: Distances, kind: str, amount: float) -> NDArray[np.bool_]:
     """Return which distances are breakpoints: those above a threshold.
 
     Parameters:

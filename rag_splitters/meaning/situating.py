@@ -13,7 +13,7 @@ from rag_splitters.models import ModelError
 from rag_splitters.models.prompts import Prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
-from rag_splitters.text.boundaries import cluster_floor, next_word
+from rag_splitters.text.boundaries import boundary_before, next_word
 
 AT_ONCE = 256
 """Maximum number of prompts in memory, because each holds a part of its document."""
@@ -54,9 +54,7 @@ def heading_contexts(
 
 
 def _short(heading: str) -> str:
-    if len(heading) <= _LONGEST_HEADING:
-        return heading
-    return heading[: cluster_floor(heading, _LONGEST_HEADING - 64, _LONGEST_HEADING)]
+    return heading[: boundary_before(heading, _LONGEST_HEADING)]
 
 
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
@@ -74,10 +72,8 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
     end = start + size
     if start:
         word = next_word(text, start, min(end, start + 200))
-        start = word if word >= 0 else cluster_floor(text, max(0, start - 64), start)
-    if end < len(text):
-        end = cluster_floor(text, max(start, end - 64), end)
-    return min(start, span.start), max(end, span.end)
+        start = word if word >= 0 else boundary_before(text, start)
+    return min(start, span.start), max(boundary_before(text, end), span.end)
 
 
 def room_for_context(fits: Fits) -> str:

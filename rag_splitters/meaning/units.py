@@ -68,7 +68,7 @@ def sentence_units(structure: Structure, sizes: Sizes, *, join_short: bool = Tru
 def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
     starts = [skip_space(text, 0), *cuts]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        begin = skip_space(text, start) if text[start : start + 1].isspace() else start
+        begin = skip_space(text, start)
         if begin < (end := trim_space(text, begin, stop)):
             yield begin, end
 

@@ -15,12 +15,11 @@ from email.parser import HeaderParser
 from email.utils import collapse_rfc2231_value, parsedate_to_datetime
 from typing import NamedTuple
 
-from rag_splitters.structure.block import outermost
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.charsets import WESTERN, declared_encoding, is_damaged_utf_8
-from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
+from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
 from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
 
@@ -307,62 +306,58 @@ class _Reader:
         raw = self.text[part.start : part.end]
         encoding = _encoding_of(part)
         charset = str(part.headers.get_content_charset() or "us-ascii")
-        writer = ExcerptWriter(self.text)
         if encoding == "base64":
-            writer.add(
-                self._in_charset(_bytes_of(raw, encoding, self.is_bytes), charset),
-                part.start,
-                part.end,
-            )
-        elif encoding == "quoted-printable":
-            self._add_quoted_printable(writer, part, charset)
-        elif (raw.isascii() and not charset.startswith(_SHIFTING)) or not (
-            self.is_bytes or raw.isascii()
-        ):
-            self._add_lines(writer, part, "")
-        else:
-            data = raw.encode("latin-1")
-            encoding = _charset_of(data, charset, self.name)
-            if _COMPATIBLE.match(encoding):
-                self._add_lines(writer, part, encoding)
-            else:
-                writer.add(data.decode(encoding, WESTERN), part.start, part.end)
-        return writer.excerpt()
+            data = _bytes_of(raw, encoding, self.is_bytes)
+            return self._decoded(part, self._in_charset(data, charset))
+        if encoding == "quoted-printable":
+            return self._from_quoted_printable(part, charset)
+        is_bytes = self.is_bytes and not raw.isascii()
+        is_shifting = raw.isascii() and charset.startswith(_SHIFTING)
+        if not (is_bytes or is_shifting):
+            return self._from_lines(part, "")
+        data = raw.encode("latin-1")
+        encoding = _charset_of(data, charset, self.name)
+        if _COMPATIBLE.match(encoding):
+            return self._from_lines(part, encoding)
+        return self._decoded(part, data.decode(encoding, WESTERN))
 
-    def _add_lines(self, writer: ExcerptWriter, part: _Part, encoding: str) -> None:
-        """Add a text unchanged, except that the ">From " of a mailbox becomes "From ".
+    def _decoded(self, part: _Part, text: str) -> Excerpt:
+        """Return a text that is made from a whole part."""
+        return Excerpt.of(self.text, part.start, part.end, [(part.start, part.end, text)])
+
+    def _from_lines(self, part: _Part, encoding: str) -> Excerpt:
+        """Return a text unchanged, except that the ">From " of a mailbox becomes "From ".
 
         Its characters are bytes in the encoding, unless that is "".
         """
+        lines: list[Replacement] = []
         position = part.start
         while position < part.end:
             end = self.text.find("\n", position, part.end) + 1 or part.end
             line = self.text[position:end]
             if self.is_mailbox and line[0] == ">" and line.lstrip(">").startswith("From "):
+                lines.append((position, position + 1, ""))
                 line, position = line[1:], position + 1
             text = line.encode("latin-1").decode(encoding, WESTERN) if encoding else line
-            writer.add(text, position, end)
+            lines.append((position, end, text))
             position = end
+        return Excerpt.of(self.text, part.start, part.end, lines)
 
-    def _add_quoted_printable(self, writer: ExcerptWriter, part: _Part, charset: str) -> None:
+    def _from_quoted_printable(self, part: _Part, charset: str) -> Excerpt:
         raw = self.text[part.start : part.end]
         data = _bytes_of(raw, "quoted-printable", self.is_bytes)
         encoding = _charset_of(data, charset, self.name)
         decoded = data.decode(encoding, WESTERN)
-        if not (_COMPATIBLE.match(encoding) and raw.isascii()):
-            writer.add(decoded, part.start, part.end)
-            return
-        own, position = ExcerptWriter(self.text), part.start
-        for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
-            own.copy(position, match.start())
-            letters = _decode_quoted(match[0].encode("ascii"))
-            own.add(letters.decode(encoding, WESTERN), *match.span())
-            position = match.end()
-        own.copy(position, part.end)
-        if own.excerpt().text != decoded:  # such as for white space at the ends of lines
-            writer.add(decoded, part.start, part.end)
-            return
-        writer.extend(own.excerpt(), 0, own.length)
+        if _COMPATIBLE.match(encoding) and raw.isascii():
+            codes = _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end)
+            letters = [
+                (*code.span(), _decode_quoted(code[0].encode("ascii")).decode(encoding, WESTERN))
+                for code in codes
+            ]
+            excerpt = Excerpt.of(self.text, part.start, part.end, letters)
+            if excerpt.text == decoded:  # not such as for white space at the ends of lines
+                return excerpt
+        return self._decoded(part, decoded)
 
     def _in_charset(self, data: bytes, charset: str) -> str:
         """Decode bytes in the declared encoding, or in one that fits."""
@@ -468,8 +463,5 @@ def _attribution_start(text: str) -> int:
 
 def _without_html_quotations(page: str) -> str:
     """Remove `blockquote` elements from HTML."""
-    parts, position = [], 0
-    for quotation in outermost(parse_html(page).named("blockquote")):
-        parts.append(page[position : quotation.start])
-        position = quotation.end
-    return "".join([*parts, page[position:]])
+    quotations = parse_html(page).named("blockquote")
+    return Excerpt.of(page, 0, len(page), [(each.start, each.end, "") for each in quotations]).text

@@ -107,9 +107,8 @@ def _pipe_table(text: str, block: Block) -> Table | None:
 
 def _in_html(text: str, block: Block) -> list[Table]:
     """Return the tables of a block. Tags around a table belong to it if there is nothing else."""
-    if block.kind not in ("table", "html", "image"):
-        return []
-    if "<table" not in text[block.start : block.end].lower():
+    may_have_tables = block.kind in ("table", "html", "image")
+    if not may_have_tables or "<table" not in text[block.start : block.end].lower():
         return []
     tables = _tables_in(text, block.start, block.end)
     if tables:

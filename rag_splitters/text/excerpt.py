@@ -93,13 +93,14 @@ class Excerpt:
             return 0
         if self._is_copied(index):
             return self.offsets[index] + min(place, self.ends[index]) - self.starts[index]
-        return self.offsets[index] if place == self.starts[index] else self._stop(index)
+        return self.offsets[index] if place == self.starts[index] else self.stop(index)
 
     def _is_copied(self, index: int) -> bool:
         """Whether a segment is as long as its part of the source, and so a copy of it."""
-        return self.ends[index] - self.starts[index] == self._stop(index) - self.offsets[index]
+        return self.ends[index] - self.starts[index] == self.stop(index) - self.offsets[index]
 
-    def _stop(self, index: int) -> int:
+    def stop(self, index: int) -> int:
+        """Return the offset after a segment."""
         return len(self.text) if index + 1 == len(self.offsets) else self.offsets[index + 1]
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
@@ -179,11 +180,9 @@ class ExcerptWriter:
         """Add the part between two offsets in an excerpt of the same source."""
         index = bisect_right(excerpt.offsets, low) - 1
         while low < high:
-            index += 1
-            is_last = index == len(excerpt.offsets)
-            stop = high if is_last else min(excerpt.offsets[index], high)
+            stop = min(excerpt.stop(index), high)
             self.add(excerpt.text[low:stop], excerpt.start(low), excerpt.end(stop))
-            low = stop
+            low, index = stop, index + 1
 
     def excerpt(self) -> Excerpt:
         """Return the excerpt."""

@@ -163,9 +163,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     start = text.rfind("\n", low, end) + 1 or low
     leads_in = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
     leads_in = leads_in or _goes_on(text, start, end, cut)
-    tags = None
-    if is_tag:
-        tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
+    tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end) if is_tag else None
     if end - start > 4 * _LONGEST_TITLE and not leads_in and not tags:
         return -1, "lead"
     is_last = line_breaks > 1

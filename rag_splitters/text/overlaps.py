@@ -153,7 +153,7 @@ def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) ->
 
     def first(start: int, low: int, end: int) -> int:
         place = boundary_after(text, low)
-        visible = skip_space(text, place) if place < end and text[place].isspace() else place
+        visible = skip_space(text, place)
         if visible < end and (trim or measure.length(visible, end) == measure.length(place, end)):
             place = visible
         return place if place < end else -1

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import compile_pattern, stored_number
-from rag_splitters.span import Source, Span
+from rag_splitters.span import Span
 
 P = TypeVar("P", bound="str | None")
 
@@ -47,13 +47,6 @@ def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list
         return bisect_right(breaks, position) + first
 
     return [replace(span, pages=(page_at(span.start), page_at(span.end - 1))) for span in spans]
-
-
-def with_own_pages(spans: list[Span], source: Source, page_break: str | None) -> list[Span]:
-    """Return spans with their pages in a source; unchanged if there is no pattern for breaks."""
-    if page_break is None:
-        return spans
-    return with_pages(spans, page_breaks(source.text, page_break), first_page(source.metadata))
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:

@@ -302,8 +302,8 @@ class _Numbered(NamedTuple):
 
 def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     """Return the line as a heading, if its number and its words allow it."""
+    is_alone = is_first and not line.after.strip()
     if line.text[0] in "IVXLC" and (roman := _ROMAN_NUMBER.match(line.text)):
-        is_alone = is_first and not line.after.strip()
         return _Numbered((roman_value(roman[1]),), line) if is_alone else None
     match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
     if match is None or len(line.raw) > _LONGEST or "..." in line.text:
@@ -311,7 +311,6 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     title = match[3]
     if title[0].islower() or not any(map(str.isalpha, title[:3])) or title[-1] in ",;:":
         return None
-    is_alone = is_first and not line.after.strip()
     if title[-1] in ".!?" and not (is_alone and _has_capitals(title)):
         return None
     ends = is_first or line.before[-1] in ".!?:”\"'»)" or len(line.before) < _SHORT

@@ -14,6 +14,7 @@ from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.html.tags import BLOCK_TAGS, attribute, without_tags
 from rag_splitters.structure.html.tree import HEADINGS, ITEMS, LISTS, Element, Tag, Tree
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.excerpt import Excerpt
 from rag_splitters.text.lines import VISIBLE
 
 _WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
@@ -209,11 +210,8 @@ class _Reader:
 
     def _plain(self, start: int, end: int, dropped: Sequence[Tag]) -> str:
         """Return a part of the text in one line, without tags and these dropped parts of it."""
-        parts, position = list[str](), start
-        for mark in dropped:
-            parts += self._source[position : mark.start], html.escape(mark.text)
-            position = mark.end
-        return without_tags("".join((*parts, self._source[position:end])))
+        instead = [(mark.start, mark.end, html.escape(mark.text)) for mark in dropped]
+        return without_tags(Excerpt.of(self._source, start, end, instead).text)
 
     def _flush(self, end: int) -> None:
         """Make a block of the pending text, if it is not only tags."""

@@ -61,12 +61,10 @@ class Stripped:
         excerpt = self.excerpt
         index = bisect_right(excerpt.offsets, span.start) - 1
         for number in range(index, bisect_left(excerpt.offsets, span.end)):
-            if excerpt.starts[number] < excerpt.ends[number]:
-                low = max(excerpt.offsets[number], span.start)
-                is_last = number + 1 == len(excerpt.offsets)
-                high = span.end if is_last else min(excerpt.offsets[number + 1], span.end)
-                if self.text[low:high].strip():
-                    return True
+            low = max(excerpt.offsets[number], span.start)
+            high = min(excerpt.stop(number), span.end)
+            if excerpt.starts[number] < excerpt.ends[number] and self.text[low:high].strip():
+                return True
         return False
 
     def to_source(self, span: Span) -> Span:
