@@ -12,9 +12,6 @@ _MARKUP = re.compile(
 NUMBER = re.compile(r"[-+−–(]?[$€£]?\s?\d[-\d.,:/ E]*\s?[%$€£]?\)?\Z")
 """Pattern of a cell with a number, an amount, a date or a time, and no words."""
 
-LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
-"""Pattern of a cell that may be in a header: a year, or anything but a number."""
-
 
 def escape_markdown(text: str) -> str:
     """Escape a text, so that no line begins like a block of Markdown."""

@@ -16,7 +16,7 @@ from rag_splitters.reading.charts import with_scales
 from rag_splitters.reading.fonts import LARGER, FontHeading, Line, find_headings, slide_titles
 from rag_splitters.reading.pdf_forms import read_fields
 from rag_splitters.reading.pdf_pages import read_page
-from rag_splitters.reading.pdf_tables import with_headers, with_tables
+from rag_splitters.reading.pdf_tables import with_tables
 from rag_splitters.reading.typesetting import inner_lines, without_hyphens
 from rag_splitters.structure.block import Block
 from rag_splitters.text.excerpt import Excerpt
@@ -83,9 +83,7 @@ def read_layout(data: bytes, name: str) -> Layout:
         )
         for (lines, geometry, _), (first, last) in zip(read, ranges, strict=True)
     ]
-    pages = [
-        [*page, *fields] for page, (_, _, fields) in zip(with_headers(pages), read, strict=True)
-    ]
+    pages = [[*page, *fields] for page, (_, _, fields) in zip(pages, read, strict=True)]
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
     wide = sum(width > height for width, height in sizes)

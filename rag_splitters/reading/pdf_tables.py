@@ -12,7 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 from rag_splitters.reading.fonts import Line, Part
-from rag_splitters.reading.markdown import LABEL, NUMBER
+from rag_splitters.reading.markdown import NUMBER
 from rag_splitters.reading.typesetting import DIVISION
 from rag_splitters.text.lines import MARK
 
@@ -30,8 +30,6 @@ _MOST_ROWS = 200  # of a page
 _LONGEST_PARAGRAPH = 250  # characters: cells of a grid that are longer are boxes of prose
 _FILLED = 0.9  # of the width of a cell: a line that is as long was broken for want of room
 _LONGEST_CELL = 25  # characters: if two columns have longer ones, they are columns of prose
-_DELIMITERS = re.compile(r"\|(?: --- \|)+\Z")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _BARS = re.compile(r"[^|]+|\|")
 _ITEM = re.compile(rf"(?:{MARK}|[•◦▪‣·–—-]\Z|\[\w{{1,8}}\]\Z|\(?\w{{1,3}}[.):]\Z)")
 _SECTION = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3})*\.?\Z")  # not a year
@@ -142,51 +140,6 @@ def with_tables(
         elif number not in dropped:
             result.append(line)
     return result
-
-
-def with_headers(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return pages with the header of a table above its rows on the next page, too.
-
-    A table goes on if the next page begins with one of as many columns whose first row has a
-    number, and so is no header.
-
-    >>> pages = [["| Tea | Cups |", "| --- | --- |", "| Oolong | 3 |"]]
-    >>> pages += [["| Sencha | 4 |", "| --- | --- |", "| Assam | 5 |"]]
-    >>> [line.text for line in with_headers([[Line(text) for text in page] for page in pages])[1]]
-    ['| Tea | Cups |', '| --- | --- |', '| Sencha | 4 |', '| Assam | 5 |']
-    """
-    result: list[list[Line]] = []
-    header = ""
-    for page in pages:
-        lines = list(page)
-        first = next((n for n, line in enumerate(lines) if line.text.strip()), len(lines))
-        if header and _lacks_header(header, lines[first : first + 2]):
-            lines[first : first + 2] = [Line(header), lines[first + 1], lines[first]]
-        result.append(lines)
-        header = _last_header(lines)
-    return result
-
-
-def _lacks_header(header: str, lines: Sequence[Line]) -> bool:
-    """Whether lines are the first of a table that has no header of its own."""
-    labels, cells = (
-        _CELL_END.split(text)[1:-1] for text in (header, lines[0].text if lines else "")
-    )
-    is_table = len(lines) == 2 and _DELIMITERS.match(lines[1].text) is not None
-    is_header = all(LABEL.match(cell.strip()) for cell in labels)
-    has_number = not all(LABEL.match(cell.strip()) for cell in cells)
-    return is_table and len(labels) == len(cells) and is_header and has_number
-
-
-def _last_header(lines: Sequence[Line]) -> str:
-    """Return the header of the table that a page ends with; "" if it ends with other text."""
-    for number in reversed(range(len(lines))):
-        text = lines[number].text
-        if _DELIMITERS.match(text):
-            return lines[number - 1].text
-        if text.strip() and not text.startswith("|"):
-            break
-    return ""
 
 
 def _written(rows: Sequence[_Row], lines: Sequence[Line]) -> Iterator[Line]:

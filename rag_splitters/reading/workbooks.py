@@ -13,7 +13,7 @@ from itertools import groupby, takewhile
 from xml.etree import ElementTree
 
 from rag_splitters.reading.archives import named_elements, open_archive, parse_part
-from rag_splitters.reading.markdown import LABEL, NUMBER, escape_markdown, markdown_table
+from rag_splitters.reading.markdown import NUMBER, escape_markdown, markdown_table
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
@@ -23,6 +23,7 @@ _ELAPSED = re.compile(r"\[[hms]", re.IGNORECASE)
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _MOST_COLUMNS = 1_000  # of a sheet; cells further to the right are dropped
+_LABEL = re.compile(rf"(?:19|20)\d\d\Z|(?!{NUMBER.pattern})")
 _Rows = list[list[str]]
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 
@@ -181,7 +182,7 @@ def _has_header(rows: _Rows) -> bool:
 
 def _count_labels(rows: _Rows) -> int:
     """Return how many of the first rows have no numbers, except years."""
-    return sum(1 for _ in takewhile(lambda row: all(map(LABEL.match, row)), rows))
+    return sum(1 for _ in takewhile(lambda row: all(map(_LABEL.match, row)), rows))
 
 
 def _table(rows: _Rows) -> str:

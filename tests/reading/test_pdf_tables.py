@@ -11,14 +11,7 @@ import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import (
-    ListFlowable,
-    PageBreak,
-    Paragraph,
-    SimpleDocTemplate,
-    Table,
-    TableStyle,
-)
+from reportlab.platypus import ListFlowable, Paragraph, SimpleDocTemplate, Table, TableStyle
 
 from rag_splitters import AutoChunker, ContentAwareChunker
 from rag_splitters.reading import locate
@@ -263,26 +256,6 @@ def test_chunks_of_a_table_repeat_its_header_and_are_located(
         for chunk in chunks:
             own = source.text[chunk.start : chunk.end].replace("---", "")
             assert letters(text_in(path, locate(path, chunk))) == letters(own)
-
-
-@pytest.mark.parametrize("style", [GRID, None])
-def test_header_of_a_table_is_repeated_on_the_next_page(style: TableStyle | None) -> None:
-    rows = [ROWS[0], *([f"B-{n}", str(n), "-3", "counted"] for n in range(130))]
-    first, *others, last = text_of(pdf(Table(rows, style=style))).split("\n\f")
-    header = "\n".join(MARKDOWN.splitlines()[:2])
-    assert others
-    assert first.count(header) == 1
-    assert all(page.strip().startswith(f"{header}\n| B-") for page in (*others, last))
-    assert all(f"| B-{n} | {n} |" in "".join((first, *others, last)) for n in range(130))
-
-
-def test_table_at_the_top_of_the_next_page_keeps_its_own_header() -> None:
-    other = [["Boat", "Length", "Metres", "Place"], *ROWS[1:]]
-    text = text_of(pdf(Table(ROWS, style=GRID), PageBreak(), Table(other, style=GRID)))
-    _, last = text.split("\n\f")
-    assert last.strip().startswith(
-        "| Boat | Length | Metres | Place |\n| --- | --- | --- | --- |\n| B-"
-    )
 
 
 @pytest.mark.parametrize("size", [70, 120])
