@@ -195,18 +195,20 @@ class _Packer:
         It has the longest overlap that leaves room for new text: for a whole word and, if that room
         holds only a lead, such as a heading, for all text that would fit without an overlap.
         """
-        low = 0
+        low, stop = 0, begin
         if self.closed and (whole := self.closed.end_from(begin)) > begin:
             line = self.indented(begin)
             if line == begin or self.measure.fits(line, whole, self.size):
-                low = self.earliest_before(whole)  # the range must fit after the overlap
+                low, stop = self.earliest_before(whole), whole  # it must fit after the overlap
         if end < begin and not self.trim:  # after white space that may fill a chunk
             low = max(low, self.earliest_before(begin + 1))
+        is_sure = stop == begin or self.measure.is_monotone
         next_start = self.repeat(start, end, low)
         while next_start >= 0:
-            cut, fault = self.find_cut(next_start, begin)
-            if cut > begin:
-                break
+            if is_sure or self.measure.fits(next_start, stop, self.size):
+                cut, fault = self.find_cut(next_start, begin)
+                if cut > begin:
+                    break
             next_start = self.repeat(start, end, next_start + 1)
         else:
             return begin, self.cut_alone(begin)[0]

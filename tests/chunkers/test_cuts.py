@@ -18,6 +18,7 @@ from rag_splitters import (
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
+from tests.support.cases import letters
 
 BEFORE = "It ends here.\n\n"
 LEADS = {
@@ -260,6 +261,15 @@ def test_overlap_leaves_no_room_for_a_block_that_does_not_fit_with_its_indentati
     text = "- Foo\n\n      bar\n\n\n      baz\n"
     chunker = ContentAwareChunker(chunk_size=17, chunk_overlap=6, format="markdown")
     assert [chunk.start for chunk in chunker.chunk(text)] == [0, 0, 13]
+
+
+def test_overlap_leaves_room_for_a_block_in_a_unit_of_the_users() -> None:
+    """A part may be longer than the whole, so an overlap that is a little too long is tried."""
+    text = "<!-- c -->\n  - nested\n~~~\n"
+    chunker = ContentAwareChunker(
+        chunk_size=12, chunk_overlap=5, length_function=letters, format="text"
+    )
+    assert [chunk.text for chunk in chunker.chunk(text)] == ["<!-- c -->", "  - nested\n~~~"]
 
 
 @pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))

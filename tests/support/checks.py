@@ -63,10 +63,10 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     overlap fits if it leaves room for new text: for one grapheme cluster, or for all new text of
     the chunk if that begins with a heading, a lead-in, an indentation that is kept or a word that
     would be cut, or if chunks have a minimum size, as those of JSON always do. Nor does it begin
-    inside what is unbreakable or a block that is kept whole, or leave no room for what is
-    unbreakable. One that begins inside a table may begin
-    with any row. Chunkers with `overlap_sentences` repeat a number of sentences, and those with a
-    `language` keep definitions together that only a parser finds; both are not checked.
+    inside what is unbreakable or a block that is kept whole, or leave no room for that. One that
+    begins inside a table may begin with any row. Chunkers with `overlap_sentences` repeat a number
+    of sentences, and those with a `language` keep definitions together that only a parser finds;
+    both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
