@@ -19,6 +19,7 @@ from rag_splitters.testing import hostile_texts
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 from tests.support.cases import letters
+from tests.support.checks import check_chunker
 
 BEFORE = "It ends here.\n\n"
 LEADS = {
@@ -263,13 +264,20 @@ def test_overlap_leaves_no_room_for_a_block_that_does_not_fit_with_its_indentati
     assert [chunk.start for chunk in chunker.chunk(text)] == [0, 0, 13]
 
 
-def test_overlap_leaves_room_for_a_block_in_a_unit_of_the_users() -> None:
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("<!-- c -->\n  - nested\n~~~\n", "  - nested\n~~~"),
+        # The lines at the end of the block lead to the next one.
+        ("### H3 *x*\n- item\n# H\n# H\n- item\n", "*x*\n- item"),
+    ],
+)
+def test_overlap_leaves_room_for_a_block_in_a_unit_of_the_users(text: str, second: str) -> None:
     """A part may be longer than the whole, so an overlap that is a little too long is tried."""
-    text = "<!-- c -->\n  - nested\n~~~\n"
-    chunker = ContentAwareChunker(
-        chunk_size=12, chunk_overlap=5, length_function=letters, format="text"
-    )
-    assert [chunk.text for chunk in chunker.chunk(text)] == ["<!-- c -->", "  - nested\n~~~"]
+    sizes = {"chunk_size": 12, "chunk_overlap": 5, "min_chunk_size": 0.1}
+    chunker = ContentAwareChunker(length_function=letters, format="text", **sizes)
+    check_chunker(chunker, text)
+    assert chunker.chunk(text)[1].text == second
 
 
 @pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))

@@ -95,7 +95,8 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
             assert not is_inside, f"{other} begins inside what is whole: {context}"
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
-        stop = max([stop, *(end for start, end in closed if start <= new < end)])
+        room = [end for start, end in closed if start <= new < end]
+        stop = max([stop, *room])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
         is_heading = new in headings or any(b.startswith(other.headings[-1:]) for b in marked)
@@ -103,7 +104,7 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
         keeps_space = not getattr(chunker, "strip_whitespace", True)
         is_lead = is_lead or (keeps_space and one.end < new and text[one.end - 1] == "\n")
         if chunker.sizes.min_size or is_lead or chunker.strategy == "json":
-            stop = other.end
+            stop = max([other.end, *room])
         word_end = _end_of_word(text, stop)
         word_end = max([word_end, *(end for start, end in whole if start < word_end < end)])
         word_end = min((end for end in clusters if end >= word_end), default=word_end)
@@ -119,9 +120,9 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
                 continue
             is_longer = measure.length(start, one.end) > chunker.overlap
             cuts_word = measure.length(start, word_end) > chunker.chunk_size
-            room = max(stop, other.end) if cuts_word and not is_exact else stop
-            has_room = measure.furthest(start, chunker.chunk_size) >= room  # by whole tokens
-            if not is_longer and has_room and measure.fits(start, room, chunker.chunk_size):
+            needed = max(stop, other.end) if cuts_word and not is_exact else stop
+            has_room = measure.furthest(start, chunker.chunk_size) >= needed  # by whole tokens
+            if not is_longer and has_room and measure.fits(start, needed, chunker.chunk_size):
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
