@@ -280,6 +280,15 @@ def test_overlap_leaves_room_for_a_block_in_a_unit_of_the_users(text: str, secon
     assert chunker.chunk(text)[1].text == second
 
 
+@pytest.mark.parametrize(
+    "text", ["|---|---|\n|---|---|\nFigure 1: x\n### H3 *x*\n", "a\ta a\na\ta"]
+)
+def test_overlap_of_a_row_is_that_of_tables(text: str) -> None:
+    sizes = {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"}
+    for text_format in ("markdown", "text"):
+        check_chunker(ContentAwareChunker(**sizes, format=text_format), text)
+
+
 @pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))
 def test_overlap_leaves_room_for_a_block_that_fits(kind: str) -> None:
     block = WHOLE_BLOCKS[kind]

@@ -14,10 +14,11 @@ from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.signatures import find_signatures
+from rag_splitters.structure.text_tables import _tables_of
 from rag_splitters.testing import _cluster_ends, _Context
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import LINE, is_behind_mark, with_line_feeds
+from rag_splitters.text.lines import is_behind_mark, with_line_feeds
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
@@ -85,14 +86,16 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     sentences, others = _overlap_starts(chunker, text, clusters, closed)
     headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
+    tables += [(each.start, each.end) for block in blocks for each in _tables_of(text, block)]
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
+            is_in_table = any(low <= other.start < high for low, high in tables)
             is_inside = any(low < other.start < high for low, high in closed)
-            assert not is_inside, f"{other} begins inside what is whole: {context}"
+            assert is_in_table or not is_inside, f"{other} begins inside what is whole: {context}"
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
         room = [end for start, end in closed if start <= new < end]
@@ -156,14 +159,11 @@ def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
 def _fitting_blocks(
     chunker: SizedChunker, text: str, spans: list[Span], blocks: list[Block]
 ) -> list[tuple[int, int]]:
-    """Return the fitting blocks and rows inside which no overlap begins, if it packs blocks."""
+    """Return the fitting blocks, except tables, that stay whole, if the chunker packs blocks."""
     strategies = {chunker.strategy, *(span.metadata.get("strategy") for span in spans)}
-    ranges: list[tuple[int, int]] = []
-    for block in blocks if strategies & {"content_aware", "hierarchical"} else ():
-        if block.kind == "table":
-            ranges += [row.span() for row in LINE.finditer(text, block.start, block.end)]
-        elif block.kind in _WHOLE_KINDS:
-            ranges.append((block.start, block.end))
+    if not strategies & {"content_aware", "hierarchical"}:
+        return []
+    ranges = [(block.start, block.end) for block in blocks if block.kind in _WHOLE_KINDS]
     structure = Structure(text, unbreakable=lambda: ranges)
     return list(structure.fit(chunker.sizes).unbreakable)
 
