@@ -281,12 +281,22 @@ def test_overlap_leaves_room_for_a_block_in_a_unit_of_the_users(text: str, secon
 
 
 @pytest.mark.parametrize(
-    "text", ["|---|---|\n|---|---|\nFigure 1: x\n### H3 *x*\n", "a\ta a\na\ta"]
+    ("text", "sizes"),
+    [
+        ("|---|---|\n|---|---|\nFigure 1: x\n### H3 *x*\n", (4, 1, "words")),
+        ("a\ta a\na\ta", (4, 1, "words")),
+        ("\0# H\n| a | b |\n|---|---|\n", (8, 3, "tokens")),
+    ],
 )
-def test_overlap_of_a_row_is_that_of_tables(text: str) -> None:
-    sizes = {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"}
+def test_overlap_beside_a_table_leaves_room_for_a_row(
+    text: str, sizes: tuple[int, int, str]
+) -> None:
+    size, overlap, unit = sizes
     for text_format in ("markdown", "text"):
-        check_chunker(ContentAwareChunker(**sizes, format=text_format), text)
+        chunker = ContentAwareChunker(
+            chunk_size=size, chunk_overlap=overlap, length_function=unit, format=text_format
+        )
+        check_chunker(chunker, text)
 
 
 @pytest.mark.parametrize("kind", sorted(WHOLE_BLOCKS.keys() - {"row"}))

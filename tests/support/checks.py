@@ -18,7 +18,7 @@ from rag_splitters.structure.text_tables import _tables_of
 from rag_splitters.testing import _cluster_ends, _Context
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.lines import is_behind_mark, with_line_feeds
+from rag_splitters.text.lines import LINE, is_behind_mark, with_line_feeds
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
@@ -82,11 +82,12 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
     measure = sizer(chunker.length_function)(text)
     whole = _unbreakable(chunker, text, spans)
     blocks = _blocks(chunker, text)
-    closed = [*whole, *_fitting_blocks(chunker, text, spans, blocks)]
-    sentences, others = _overlap_starts(chunker, text, clusters, closed)
-    headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     tables = [(block.start, block.end) for block in blocks if block.kind in ("html", "table")]
     tables += [(each.start, each.end) for block in blocks for each in _tables_of(text, block)]
+    closed = [*whole, *_fitting(chunker, text, spans, blocks)]
+    rows = [row.span() for part in tables for row in LINE.finditer(text, *part)]
+    sentences, others = _overlap_starts(chunker, text, clusters, closed)
+    headings = {block.start for block in blocks if block.kind == "heading"}  # of several lines, too
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
             continue  # tables repeat whole rows, and rewritten chunks other text
@@ -98,7 +99,8 @@ def _check_longest_overlap(chunker: SizedChunker, text: str, spans: list[Span]) 
             assert is_in_table or not is_inside, f"{other} begins inside what is whole: {context}"
         new = len(text) - len(text[one.end :].lstrip())
         stop = min((end for end in clusters if end > new), default=len(text))
-        room = [end for start, end in closed if start <= new < end]
+        room = [end for start, end in (*closed, *rows) if start <= new < end]
+        room = [end for end in room if measure.fits(new, end, chunker.chunk_size)]
         stop = max([stop, *room])
         beginning = " ".join(text[new : new + _LONGEST_HEADING].split())
         marked = (beginning, beginning.lstrip("*=# "))  # as in Org, wikis and Markdown
@@ -156,7 +158,7 @@ def _blocks(chunker: SizedChunker, text: str) -> list[Block]:
     return read_blocks(text, text_format) if text_format in ("markdown", "text") else []
 
 
-def _fitting_blocks(
+def _fitting(
     chunker: SizedChunker, text: str, spans: list[Span], blocks: list[Block]
 ) -> list[tuple[int, int]]:
     """Return the fitting blocks, except tables, that stay whole, if the chunker packs blocks."""
