@@ -101,6 +101,13 @@ def test_hostile_markup(cases: list[partial[Chunker]], data: st.DataObject, text
         check_chunker(make(format=text_format), text)
 
 
+@each_strategy
+def test_mark_behind_a_tag_belongs_to_the_next_chunk(cases: list[partial[Chunker]]) -> None:
+    """It is in one grapheme cluster with the end of the tag."""
+    for make in cases:
+        check_chunker(make(format="html"), "\u0301</p>\u0301")
+
+
 @pytest.mark.slow
 @each_strategy
 def test_examples_of_the_specification(cases: list[partial[Chunker]]) -> None:

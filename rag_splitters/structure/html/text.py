@@ -76,7 +76,9 @@ class Stripped:
         end = excerpt.start(span.end) if span.end < len(self.text) else self.end
         end = trim_space(source, start, max(end, high))
         content = span.text_of(self.text)
-        start, end = boundary_before(source, start), boundary_after(source, end)
+        start = boundary_before(source, start)
+        # A mark after a tag, whose last cluster it belongs to, is the next span's.
+        end = max(boundary_after(source, min(high, end)), boundary_before(source, end))
         return replace(span, start=start, end=end, content=content)
 
 
