@@ -235,8 +235,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, documents: Iterable[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         """Asynchronous `get_nodes_from_documents`; models are awaited."""
-        nodes = await asyncio.to_thread(_list_nodes, documents)
-        with with_value(_identities, Identities()):
+        nodes, identities = await asyncio.to_thread(lambda: (_list_nodes(documents), Identities()))
+        with with_value(_identities, identities):
             return await super().aget_nodes_from_documents(nodes, show_progress, **kwargs)
 
     @override
