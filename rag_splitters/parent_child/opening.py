@@ -177,7 +177,12 @@ def own_folder(folder: Path) -> Callable[[], object]:
             raise FolderInUseError(_in_use_message(folder))
         process = json.dumps(asdict(Process.current()))
         (folder / "owner").write_text(process, encoding="utf-8")
-    return lock.release
+
+    def release() -> None:
+        with _folders_lock:  # else another thread may find the file locked and the lock released
+            lock.release()
+
+    return release
 
 
 def _in_use_message(folder: Path) -> str:

@@ -30,7 +30,7 @@ from rag_splitters.langchain.adapters import make_docstore as langchain_docstore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.llama_index.adapters import make_docstore as llama_index_docstore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import StoreError, indexing, search
+from rag_splitters.parent_child import StoreError, indexing, opening, search
 from rag_splitters.parent_child.keywords.index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.writing import Docstore
@@ -214,6 +214,17 @@ def test_threads_open_and_close_one_folder(tmp_path: Path) -> None:
                 assert retriever.invoke("part 3")
 
     in_threads([partial(open_and_close, number) for number in range(16)])
+
+
+def test_a_folder_is_reserved_and_released_by_one_thread_at_a_time(tmp_path: Path) -> None:
+    release = opening.own_folder(tmp_path)
+    thread = threading.Thread(target=release)
+    with opening._folders_lock:
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
