@@ -30,23 +30,12 @@ _EMPTY = re.compile(r"[_^]\{\}|(?<=sqrt)\[\]")
 _SPECIAL = str.maketrans({"|": r"\vert ", "%": r"\%", "#": r"\#", "\u2061": " ", "\n": " "})
 
 
-def take_equations(root: ElementTree.Element, number: int = 0) -> list[str]:
-    """Put a mark for each equation into a part of a Word document, and return the equations.
+def take_equations(root: ElementTree.Element, number: int = 0) -> Iterator[str]:
+    """Put a mark for each equation into a part of a Word document, and yield the equations.
 
     An equation is LaTeX between dollars, with two of them if it stands on lines of its own. The
     marks are numbered from `number`.
     """
-    return list(_replace(root, number))
-
-
-def put_equations(text: str, equations: list[str]) -> str:
-    """Replace the marks in a text by the equations."""
-    by_mark = {_PLACE.format(number): each for number, each in enumerate(equations)}
-    return _PLACES.sub(lambda match: by_mark.get(match[0], match[0]), text)
-
-
-def _replace(root: ElementTree.Element, number: int) -> Iterator[str]:
-    """Replace each equation by a run of text with its mark, and yield its LaTeX."""
     word = root.tag.rpartition("}")[0] + "}"
     for parent in list(root.iter()):
         last = -2
@@ -61,6 +50,12 @@ def _replace(root: ElementTree.Element, number: int) -> Iterator[str]:
                 parent[index], last = run, index
                 number += 1
                 yield dollars + " ".join(_latex(child).split()) + dollars
+
+
+def put_equations(text: str, equations: list[str]) -> str:
+    """Replace the marks in a text by the equations."""
+    by_mark = {_PLACE.format(number): each for number, each in enumerate(equations)}
+    return _PLACES.sub(lambda match: by_mark.get(match[0], match[0]), text)
 
 
 def _latex(element: ElementTree.Element) -> str:
