@@ -16,6 +16,7 @@ from rag_splitters.text.boundaries import line_start, skip_space, trim_space
 from rag_splitters.text.lines import (
     CAPTION,
     HEADING_NUMBER,
+    KEYWORDS,
     VISIBLE,
     is_bullet,
     is_item,
@@ -34,6 +35,7 @@ _TITLES = 3  # maximum number of plain titles in a row; more of them are a list
 _LONGEST_TITLE = 80  # characters
 _SHORT_PARAGRAPH = 320  # characters
 _TITLE_WORDS = 12
+_LONGEST_KEYWORD = 12  # characters: a little more than the longest one
 
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _RULES = ("underline", "rule")
@@ -92,6 +94,8 @@ def _leads_start(text: str, low: int, cut: int) -> int:
     """Return the start of the leads right before `cut`, or `cut`."""
     if text[cut - 1] == " " and not text[cut - 2].isspace():
         return cut
+    if text[cut - 1] == "\n" and _ends_prose(text, low, cut):
+        return cut
     behind = cut  # a cut may be before or after white space
     if text[cut : cut + 1].isspace():
         visible = VISIBLE.search(text, cut, cut + _REACH)
@@ -111,6 +115,27 @@ def _leads_start(text: str, low: int, cut: int) -> int:
         if start <= low:
             return low if is_strong else cut
     return cut
+
+
+def _ends_prose(text: str, low: int, cut: int) -> bool:
+    """Whether a sentence ends at the line feed before `cut`, in a line that begins with a word.
+
+    Most cuts are such places. None of the rules below takes the line for a lead.
+    """
+    is_last = text[cut - 2] == "\n"
+    end = cut - 2 if is_last else cut - 1
+    if end <= low or text[end - 1] not in _SENTENCE_ENDS:
+        return False
+    if not text[cut : cut + 1].isalpha() and (not is_last or text[end - 1] in "?？"):
+        return False  # it may be an underline, or an option of a question
+    start = text.rfind("\n", low, end) + 1 or low
+    first = text[start]
+    if first in _QUOTES:
+        return text[start + 1].isalpha()
+    if not first.isalpha() or first == "第":
+        return False
+    word = text[start : start + _LONGEST_KEYWORD].split(None, 1)[0]
+    return word[-1] not in ".:" and word.lower() not in KEYWORDS
 
 
 def _question_start(text: str, low: int, cut: int) -> int:
