@@ -9,7 +9,7 @@ from typing import Any
 from rag_splitters.errors import InputTypeError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Source:
     """A text to cut, with its metadata and id.
 
@@ -38,7 +38,7 @@ class Source:
             raise InputTypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
         if self.id is not None and not isinstance(self.id, str):
             raise InputTypeError(f"the id of a text must be a string, got {self.id!r}")
-        if not isinstance(self.metadata, Mapping):
+        if not isinstance(self.metadata, (dict, Mapping)):
             got = f"{self.metadata!r:.40}"
             raise InputTypeError(f"the metadata of a text must be a dictionary, got {got}")
 

@@ -21,8 +21,12 @@ def plan_with_line_feeds(plan: Any) -> Any:
 
     @wraps(plan)
     async def plan_views(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
+        results: list[list[Span]]
+        if not any("\r" in source.text for source in sources):
+            results = await plan(self, sources)
+            return results
         views = [view_with_line_feeds(self, source) for source in sources]
-        results: list[list[Span]] = await plan(self, views)
+        results = await plan(self, views)
         too_big = []
         for number, (source, view) in enumerate(zip(sources, views, strict=True)):
             if view is not source:

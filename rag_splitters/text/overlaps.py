@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rag_splitters.text.boundaries import (
     boundary_after,
@@ -18,20 +17,120 @@ from rag_splitters.text.lines import SPACE
 from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start
 from rag_splitters.text.sizing import Sizes
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.structure import Structure, Unbreakable
 from rag_splitters.text.wrapping import next_clause, next_line
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
 which the next chunk may begin; or -1."""
 
-
-Starts: TypeAlias = Callable[[int, int, int], int]
-"""(start, low, end) -> the first place from `low` on, before `end`, at which an overlap may begin
-in a chunk that begins at `start`; or -1."""
-
 _SURPLUS = 2
 """Units by which a tokenizer may measure a part longer than the whole: an earlier start may fit."""
+
+_SENTENCE: Final = 0
+_CHUNK: Final = 1
+_LINE: Final = 2
+_CLAUSE: Final = 3
+_WORD: Final = 4
+"""The kinds of places at which an overlap may begin, the best first."""
+
+
+class _Longest:
+    """The longest overlap of at most `size` units that begins at a place of the first kind.
+
+    If none of these fits, it begins at a place of the second kind, and so on.
+    """
+
+    def __init__(self, text: str, measure: Measure, size: int, kinds: int) -> None:
+        self.text, self.measure, self.size, self.kinds = text, measure, size, kinds
+        self.is_monotone = measure.is_monotone
+        self.reach = size if measure.is_monotone else size + _SURPLUS
+
+    def next_start(self, start: int, end: int, low: int) -> int:
+        """Return where the overlap begins; see `Overlap`."""
+        low = low if low > start else start
+        position = self.measure.earliest(end, self.reach)
+        position = position if position > low else low
+        for kind in range(self.kinds):
+            place = self.first(kind, start, position, end)
+            while place >= 0 and not (self.is_monotone or self.measure.fits(place, end, self.size)):
+                place = self.first(kind, start, place + 1, end)
+            if place >= 0:
+                return place
+        return -1
+
+    def first(self, kind: int, start: int, low: int, end: int) -> int:
+        """Return the first place of a kind from `low` on, in the chunk from `start` to `end`."""
+        raise NotImplementedError
+
+
+class _Tail(_Longest):
+    """Overlaps that begin with a sentence, else with the chunk, a line, a clause, a word."""
+
+    def __init__(self, structure: Structure, sizes: Sizes) -> None:
+        _, measure, _, closed = structure.fit(sizes)
+        super().__init__(structure.text, measure, sizes.overlap, kinds=_WORD + 1)
+        self.closed: Unbreakable | None = closed or None
+        self.chunk_size = sizes.size
+        self.sentences: list[int] | None = None
+        if structure.sentences is not None:
+            self.sentences = [skip_space(self.text, 0), *structure.sentences]
+
+    def first(self, kind: int, start: int, low: int, end: int) -> int:
+        text, closed = self.text, self.closed
+        place = self.find(kind, start, low, end)
+        while place > 0:
+            outside = place if closed is None else closed.end_of(place)
+            if outside == place:
+                is_usual = text[place] < "\u0300" and text[place - 1] < "\u0300"
+                if is_usual or boundary_before(text, place) == place:
+                    break
+                outside = place + 1  # what is inside a cluster is no place
+            place = self.find(kind, start, outside, end) if outside < end else -1
+        return place
+
+    def find(self, kind: int, start: int, low: int, end: int) -> int:
+        """Return the first place of a kind."""
+        text = self.text
+        if kind == _SENTENCE:
+            if self.sentences is None:
+                return first_sentence_start(text, low, end)
+            return _next_visible(text, self.sentences, low, end)
+        if kind == _CHUNK:
+            return start if low <= start else -1
+        if kind == _LINE:
+            return next_line(text, low, end)
+        if kind == _CLAUSE:
+            return next_clause(text, low, end)
+        word = next_word(text, low, end)
+        if word >= 0 or not self.is_inside_long_word(start, end):
+            return word
+        boundary = boundary_after(text, low)
+        return boundary if boundary < end else -1
+
+    def is_inside_long_word(self, start: int, end: int) -> bool:
+        """Whether `end` is inside a word that does not fit in a chunk."""
+        text = self.text
+        if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
+            return False
+        word = end - len(text[start:end].rsplit(None, 1)[-1])
+        limit = self.measure.furthest(word, self.chunk_size)
+        return limit < len(text) and not SPACE.search(text, end, limit + 1)
+
+
+class _Exact(_Longest):
+    """Overlaps that begin between any two grapheme clusters, after white space without units."""
+
+    def __init__(self, text: str, measure: Measure, size: int, trim: bool) -> None:
+        super().__init__(text, measure, size, kinds=1)
+        self.trim = trim
+
+    def first(self, kind: int, start: int, low: int, end: int) -> int:
+        place, length = boundary_after(self.text, low), self.measure.length
+        visible = skip_space(self.text, place)
+        if visible < end and (self.trim or length(visible, end) == length(place, end)):
+            place = visible
+        return place if place < end else -1
 
 
 def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
@@ -44,58 +143,7 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     >>> text[overlap(0, 23, 0) :]
     'It rained. '
     """
-    text, cuts = structure.text, structure.sentences
-    _, measure, _, closed = structure.fit(sizes)
-    if cuts is None:
-        next_sentence = partial(first_sentence_start, text)
-    else:
-        visible = len(text) - len(text.lstrip())
-        next_sentence = partial(_next_visible, text, [visible, *cuts])
-    kinds = [
-        _at_clusters(text, next_sentence),
-        lambda start, low, end: start if low <= start else -1,  # the whole chunk
-        _at_clusters(text, partial(next_line, text)),
-        _at_clusters(text, partial(next_clause, text)),
-        _word_starts(text, measure, sizes.size),
-    ]
-    if closed:
-        kinds = [_outside(kind, closed.end_of) for kind in kinds]
-    return _longest_overlap(measure, sizes.overlap, kinds)
-
-
-def _outside(kind: Starts, end_of: Callable[[int], int]) -> Starts:
-    """Leave out the places inside what is closed to overlaps."""
-
-    def first(start: int, low: int, end: int) -> int:
-        place = kind(start, low, end)
-        while place >= 0 and (outside := end_of(place)) != place:
-            place = kind(start, outside, end) if outside < end else -1
-        return place
-
-    return first
-
-
-def _longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
-    """Return the longest overlap of at most `size` units that begins at a place of the first kind.
-
-    If none of these fits, it begins at one of the second kind, and so on.
-    """
-    earliest, is_monotone = measure.earliest, measure.is_monotone
-    reach = size if is_monotone else size + _SURPLUS
-
-    def next_start(start: int, end: int, low: int) -> int:
-        low = low if low > start else start
-        position = earliest(end, reach)
-        position = position if position > low else low
-        for first in kinds:
-            place = first(start, position, end)
-            while place >= 0 and not is_monotone and not measure.fits(place, end, size):
-                place = first(start, place + 1, end)
-            if place >= 0:
-                return place
-        return -1
-
-    return next_start
+    return _Tail(structure, sizes).next_start
 
 
 def _next_visible(text: str, cuts: Sequence[int], low: int, end: int) -> int:
@@ -107,58 +155,12 @@ def _next_visible(text: str, cuts: Sequence[int], low: int, end: int) -> int:
     return -1
 
 
-def _at_clusters(text: str, find: Callable[[int, int], int]) -> Starts:
-    """Return the places that `find` finds, without those inside a grapheme cluster."""
-
-    def first(start: int, low: int, end: int) -> int:
-        place = find(low, end)
-        if place <= 0 or (text[place] < "\u0300" and text[place - 1] < "\u0300"):
-            return place  # the usual case, in which a visible character begins a cluster
-        while place >= 0 and boundary_before(text, place) != place:
-            place = find(place + 1, end)
-        return place
-
-    return first
-
-
-def _word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
-    """Return the beginnings of words, and all places inside a last word too big for a chunk."""
-
-    def first(start: int, low: int, end: int) -> int:
-        word = next_word(text, low, end)
-        if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
-            return word
-        boundary = boundary_after(text, low)
-        return boundary if boundary < end else -1
-
-    return first
-
-
-def _is_inside_long_word(
-    text: str, measure: Measure, chunk_size: int, start: int, end: int
-) -> bool:
-    """Whether `end` is inside a word that does not fit in a chunk."""
-    if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
-        return False
-    word = end - len(text[start:end].rsplit(None, 1)[-1])
-    limit = measure.furthest(word, chunk_size)
-    return limit < len(text) and not SPACE.search(text, end, limit + 1)
-
-
 def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) -> Overlap:
     """Return an overlap of exactly `size` units, or less if that would cut a grapheme cluster.
 
     White space at its beginning that adds no units is left out; with `trim`, all of it.
     """
-
-    def first(start: int, low: int, end: int) -> int:
-        place = boundary_after(text, low)
-        visible = skip_space(text, place)
-        if visible < end and (trim or measure.length(visible, end) == measure.length(place, end)):
-            place = visible
-        return place if place < end else -1
-
-    return _longest_overlap(measure, size, [first])
+    return _Exact(text, measure, size, trim).next_start
 
 
 def counted_overlap(

@@ -145,8 +145,8 @@ class _Packer:
         self.size, self.overlap, _, self.min_size = sizes
         self.levels, self.required = structure.levels, structure.required
         self.keep_with_next = structure.keep_with_next
-        _, self.measure, unbreakable, self.closed = structure.fit(sizes)
-        self.unbreakable = unbreakable or None
+        _, self.measure, unbreakable, closed = structure.fit(sizes)
+        self.unbreakable, self.closed = unbreakable or None, closed or None
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
@@ -406,7 +406,7 @@ class _Packer:
         if self.unbreakable and begin < (whole := self.unbreakable.start_of(lead)) < lead:
             above = self.keep_with_next(self.text, begin, whole)  # such as the heading of a list
             lead = self.before_unbreakable(begin, above) if above > begin else whole
-        return lead if at_cluster(self.text, begin, lead) else inner
+        return lead if lead == cut or at_cluster(self.text, begin, lead) else inner
 
     def before_unbreakable(self, begin: int, cut: int) -> int:
         """Move a cut before the unbreakable range that it would divide."""

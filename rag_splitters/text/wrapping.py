@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import accumulate, groupby, pairwise, zip_longest
 
-from rag_splitters.text.boundaries import Finder, lines
+from rag_splitters.text.boundaries import Finder
 from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
 
 _WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
@@ -45,21 +45,7 @@ def unwrapped_lines(text: str) -> Finder:
     >>> unwrapped_lines(text)(0, 25)
     21
     """
-    last_line, window = lines(text), _Window(text)
-
-    def last(low: int, high: int) -> int:
-        cut = last_line(low, high)
-        while cut > low:
-            if not window.start < cut <= window.end:
-                window.move_to(cut)
-            begin = low if low > window.start else window.start
-            index = bisect_right(window.line_ends, cut) - 1
-            if index >= 0 and window.line_ends[index] > begin:
-                return window.line_ends[index]
-            cut = last_line(low, begin)
-        return -1
-
-    return last
+    return _Window(text).last_line_end
 
 
 def window_start(text: str, position: int) -> int:
@@ -93,6 +79,20 @@ class _Window:
         self.blank_lines = ("\n\n", "\n\r\n") if "\r" in text else ("\n\n",)
         self.paragraph = self.start = self.end = 0
         self.line_ends: list[int] = []
+
+    def last_line_end(self, low: int, high: int) -> int:
+        """Return the last line end above `low` and up to `high` that is not wrapped, or -1."""
+        find = self.text.rfind
+        cut = find("\n", low, high) + 1
+        while cut > low:
+            if not self.start < cut <= self.end:
+                self.move_to(cut)
+            begin = low if low > self.start else self.start
+            index = bisect_right(self.line_ends, cut) - 1
+            if index >= 0 and self.line_ends[index] > begin:
+                return self.line_ends[index]
+            cut = find("\n", low, begin) + 1
+        return -1
 
     def move_to(self, cut: int) -> None:
         """Move to the window with the line that ends at `cut`."""
@@ -223,7 +223,10 @@ def next_line(text: str, low: int, high: int) -> int:
     >>> next_line("x = 1\\n    y = 2", 2, 15)
     10
     """
-    for match in _LINE.finditer(text, _before(text, low), high):
+    begin = _before(text, low)
+    if text.find("\n", begin, high) < 0:
+        return -1
+    for match in _LINE.finditer(text, begin, high):
         end, place = match.span()
         if not low <= place < high:
             continue
