@@ -115,17 +115,18 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
     """
-    advance: Callable[[], Any] = partial(work.send, None)
+    resume: Callable[[Any], Any] = work.send
+    value: Any = None
     while True:
         try:
-            request = _check_request(work, advance())
+            request = _check_request(work, resume(value))
         except StopIteration as finished:
             result: T = finished.value
             return result
         try:
-            advance = partial(work.send, request.function())
+            resume, value = work.send, request.function()
         except BaseException as error:
-            advance = partial(work.throw, error)
+            resume, value = work.throw, error
 
 
 async def arun(work: Coroutine[Any, Any, T]) -> T:

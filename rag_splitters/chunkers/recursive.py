@@ -24,8 +24,7 @@ from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 def recursive_levels(text: str) -> list[Finder]:
     """Return the default levels of a text: paragraph, line, sentence, clause, word."""
-    finders = (paragraphs, unwrapped_lines, sentences, clauses, words)
-    return [finder(text) for finder in finders]
+    return [paragraphs(text), unwrapped_lines(text), sentences(text), clauses(text), words(text)]
 
 
 def recursive_structure(text: str, required: Sequence[int] = ()) -> Structure:

@@ -226,7 +226,10 @@ def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table | Exc
     if has_origin(metadata):
         tables.update(_tables(metadata[ORIGIN], text))
     for name, breaks in (("page", _form_feeds), ("line", line_breaks)):
-        first, last = (stored_number(metadata.get(key)) for key in _KEYS[name])
+        key, last_key = _KEYS[name]
+        if key not in metadata:
+            continue
+        first, last = stored_number(metadata[key]), stored_number(metadata.get(last_key))
         if first is not None and last is not None and last - first == len(breaks(text)):
             tables[name] = _counted(text, breaks, first)
     return tables

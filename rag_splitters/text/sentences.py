@@ -135,9 +135,7 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     while end > begin:
         start = max(begin, end - size)
         for match in reversed(list(_CANDIDATE.finditer(text, start, end))):
-            cut = match.end()
-            if cut > end - _REACH:  # the block's end may have cut this match short
-                cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
+            cut = _end_of(text, match, end, high)
             if low < cut <= high and _is_break(text, cut):
                 return cut
         end, size = start, size * 2
@@ -163,13 +161,20 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     last, begin = text[gap - 1], gap
     if last in _RUN or last == "-" or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
         begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
-    for match in _CANDIDATE.finditer(text, begin, high + _MARGIN):
-        cut = match.end()
-        if cut >= high:
+    while match := _CANDIDATE.search(text, begin, high):
+        begin = _end_of(text, match, high, high)
+        if begin >= high:
             return -1
-        if low <= cut and _is_break(text, cut):
-            return cut
+        if low <= begin and _is_break(text, begin):
+            return begin
     return -1
+
+
+def _end_of(text: str, match: re.Match[str], end: int, high: int) -> int:
+    """Return the end of a candidate, which the end of the searched text may have cut short."""
+    if match.end() > end - _REACH:
+        match = _CANDIDATE.match(text, match.start(), high + _MARGIN) or match
+    return match.end()
 
 
 def space_start(text: str, low: int, end: int) -> int:
