@@ -346,7 +346,7 @@ def _spans_from_plan(plan: Any) -> Any:
 
     def spans(self: Chunker, text: str) -> list[Span]:
         """Cut a text into spans, in order of their positions; blank text gives none."""
-        results: list[list[Span]] = run(plan.__get__(self, type(self))([Source(text)]))
+        results: list[list[Span]] = run(plan(self, [Source(text)]))
         return results[0]
 
     return spans

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from rag_splitters.text.boundaries import Finder, skip_space
@@ -88,7 +87,6 @@ class Fit(NamedTuple):
     closed: Unbreakable
 
 
-@dataclass(slots=True)
 class Structure:
     """Where a text may be cut, and what in it belongs together.
 
@@ -121,21 +119,26 @@ class Structure:
     8
     """
 
-    text: str
-    levels: Sequence[Finder] = ()
-    unbreakable: Callable[[], Iterable[Range]] | None = None
-    closed: Callable[[], Iterable[Range]] | None = None
-    keep_with_next: Callable[[str, int, int], int] | None = lead_start
-    required: Sequence[int] = ()
-    sentences: Sequence[int] | None = None
-    part: Range | None = None
-    resume: Callable[[int], int] | None = None
-    whole_levels: int = 0
-    indentation: Callable[[int], int] | None = None
-    _fit: Fit | None = field(default=None, init=False, repr=False, compare=False)
-    _measure: tuple[LengthFunction, Measure] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    def __init__(
+        self,
+        text: str,
+        levels: Sequence[Finder] = (),
+        unbreakable: Callable[[], Iterable[Range]] | None = None,
+        closed: Callable[[], Iterable[Range]] | None = None,
+        keep_with_next: Callable[[str, int, int], int] | None = lead_start,
+        required: Sequence[int] = (),
+        sentences: Sequence[int] | None = None,
+        part: Range | None = None,
+        resume: Callable[[int], int] | None = None,
+        whole_levels: int = 0,
+        indentation: Callable[[int], int] | None = None,
+    ) -> None:
+        self.text, self.levels, self.required, self.part = text, levels, required, part
+        self.unbreakable, self.closed, self.keep_with_next = unbreakable, closed, keep_with_next
+        self.sentences, self.resume, self.indentation = sentences, resume, indentation
+        self.whole_levels = whole_levels
+        self._fit: Fit | None = None
+        self._measure: tuple[LengthFunction, Measure] | None = None
 
     def measure(self, sizes: Sizes) -> Measure:
         """Return the measure of the text. It is made once for each unit."""

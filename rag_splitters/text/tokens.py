@@ -268,7 +268,7 @@ class _Counts:
         words = (part if is_first else part[1:]).split(" ")
         values = np.fromiter(map(self._words.__getitem__, words), np.int64, len(words))
         pieces = _pieces(words, np.flatnonzero(values < 0).tolist())
-        is_inside = np.zeros(len(words), np.bool_)
+        is_inside: Any = np.zeros(len(words), np.bool_)
         for first, last in pieces:
             words[first] = " ".join(words[first : last + 1])
             values[first] = self._units[" " + words[first]]
