@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.parameters.fields import LanguageName
 from rag_splitters.span import Source, Span
@@ -18,7 +17,7 @@ from rag_splitters.text.leads import lead_start
 from rag_splitters.text.origin import UnreadableError
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import separators
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.structure import Structure, recursive_levels
 
 _MAX_ERRORS = 0.2
 _BLOCK_END = r"(?<=[\r\n][}\])])[;,)]*[ \t]*\r?\n\s*"  # of a block that begins at the margin

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.json_members import ESCAPE, JsonMembers, read_members
@@ -21,7 +20,7 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.origin import UnreadableError
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import text_length
-from rag_splitters.text.structure import Structure, Unbreakable
+from rag_splitters.text.structure import Structure, Unbreakable, recursive_structure
 
 _SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
 _STEP = re.compile(r"\.\w+|\[(?:'(?:\\.|[^'\\])*'|[^\]]*)\]")

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import compile_pattern
@@ -16,6 +15,7 @@ from rag_splitters.span import Span
 from rag_splitters.text.boundaries import whole_words
 from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.packing import pack
+from rag_splitters.text.structure import recursive_structure
 
 _LINE = re.compile(r"[^\S\r\n]*([^\s](?:[^\r\n]*[^\s])?)")
 

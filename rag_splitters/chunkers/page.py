@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.packing import pack
 from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
+from rag_splitters.text.structure import recursive_structure
 
 
 class PageChunker(SizedChunker):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import paragraph_cuts
 from rag_splitters.text.packing import pack
+from rag_splitters.text.structure import recursive_levels
 from rag_splitters.text.unbreakable import marked_structure
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator
 
 from rag_splitters.chunkers.asking import AskingStrategy
-from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
@@ -29,7 +28,7 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import SegmenterField, segmenter_cuts
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.structure import Structure, recursive_structure
 
 _PROMPT = """Rewrite a passage as propositions: short statements, each of which says one thing and \
 can be understood without the passage. Split compound sentences; keep the passage's own wording \

@@ -14,22 +14,10 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import LANGUAGES, language_record
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.stored_outline import OUTLINE, uncut_headings
-from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import KeepSeparator, check_separators, pieces
-from rag_splitters.text.structure import Structure
-from rag_splitters.text.wrapping import clauses, unwrapped_lines
-
-
-def recursive_levels(text: str) -> list[Finder]:
-    """Return the default levels of a text: paragraph, line, sentence, clause, word."""
-    return [paragraphs(text), unwrapped_lines(text), sentences(text), clauses(text), words(text)]
-
-
-def recursive_structure(text: str, required: Sequence[int] = ()) -> Structure:
-    """Return the default structure of a text, with a new chunk at each of the required cuts."""
-    return Structure(text, recursive_levels(text), required=required)
+from rag_splitters.text.structure import recursive_levels, recursive_structure
 
 
 class RecursiveChunker(MergingChunker):

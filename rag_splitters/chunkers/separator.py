@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from typing_extensions import Self
 
-from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.contract.streams import check_streams
 from rag_splitters.errors import InputError
@@ -21,6 +20,7 @@ from rag_splitters.text.separators import (
     pieces,
     separator_gaps,
 )
+from rag_splitters.text.structure import recursive_levels
 
 
 class SeparatorChunker(SizedChunker):

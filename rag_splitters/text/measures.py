@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from operator import index
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from rag_splitters.errors import InputError
 
@@ -138,7 +138,7 @@ class WordMeasure(Measure):
 class CallableMeasure(Measure):
     """Lengths by a user's function, which is called again for each part."""
 
-    def __init__(self, text: str, function: Callable[[str], int]) -> None:
+    def __init__(self, text: str, function: Callable[[str], Any]) -> None:
         super().__init__(text)
         self._function = function
 

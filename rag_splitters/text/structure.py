@@ -10,9 +10,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from rag_splitters.text.boundaries import Finder, skip_space
+from rag_splitters.text.boundaries import Finder, paragraphs, sentences, skip_space, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.sizing import LengthFunction, Measure, Sizes
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
@@ -175,3 +176,13 @@ def _fitting(
 def outer_first(part: Range) -> tuple[int, int]:
     """Return the key by which ranges are sorted: outer ones before those inside them."""
     return part[0], -part[1]
+
+
+def recursive_levels(text: str) -> list[Finder]:
+    """Return the default levels of a text: paragraph, line, sentence, clause, word."""
+    return [paragraphs(text), unwrapped_lines(text), sentences(text), clauses(text), words(text)]
+
+
+def recursive_structure(text: str, required: Sequence[int] = ()) -> Structure:
+    """Return the default structure of a text, with a new chunk at each of the required cuts."""
+    return Structure(text, recursive_levels(text), required=required)
