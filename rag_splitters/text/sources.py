@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -62,28 +63,28 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     False
     """
     shared = dict(metadata)
-    nested = [key for key, value in shared.items() if type(value) not in _IMMUTABLE]
-    if not nested:
-        return shared.copy
+    try:
+        return _copier_of(shared)
+    except RecursionError:  # a value that contains itself
+        return partial(deepcopy, shared)
 
-    def copy() -> dict[str, Any]:
-        try:
-            return shared | {key: _copy_value(shared[key]) for key in nested}
-        except RecursionError:  # a value that contains itself
-            return deepcopy(shared)
+
+def _copier_of(value: Any) -> Callable[[], Any]:
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return partial(deepcopy, value)
+    items = value.items() if kind is dict else enumerate(value)
+    nested = [(key, _copier_of(each)) for key, each in items if type(each) not in _IMMUTABLE]
+    if not nested:
+        return value.copy  # type: ignore[no-any-return]
+
+    def copy() -> Any:
+        new = value.copy()
+        for key, copy_nested in nested:
+            new[key] = copy_nested()
+        return new
 
     return copy
-
-
-def _copy_value(value: Any) -> Any:
-    kind = type(value)
-    if kind in _IMMUTABLE:
-        return value
-    if kind is list:
-        return [_copy_value(each) for each in value]
-    if kind is dict:
-        return {key: _copy_value(each) for key, each in value.items()}
-    return deepcopy(value)
 
 
 def users_keys(metadata: Mapping[str, Any], ours: Iterable[str]) -> frozenset[str]:
