@@ -74,7 +74,8 @@ class _Tail(_Longest):
         self.chunk_size = sizes.size
         self.sentences: list[int] | None = None
         if structure.sentences is not None:
-            self.sentences = [skip_space(self.text, 0), *structure.sentences]
+            visible = len(self.text) - len(self.text.lstrip())
+            self.sentences = [visible, *structure.sentences]
 
     def first(self, kind: int, start: int, low: int, end: int) -> int:
         text, closed = self.text, self.closed
