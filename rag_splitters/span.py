@@ -38,7 +38,7 @@ class Source:
             raise InputTypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
         if self.id is not None and not isinstance(self.id, str):
             raise InputTypeError(f"the id of a text must be a string, got {self.id!r}")
-        if not isinstance(self.metadata, (dict, Mapping)):
+        if not isinstance(self.metadata, Mapping):
             got = f"{self.metadata!r:.40}"
             raise InputTypeError(f"the metadata of a text must be a dictionary, got {got}")
 
