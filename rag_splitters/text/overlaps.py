@@ -52,16 +52,21 @@ class _Longest:
         position = self.measure.earliest(end, self.reach)
         position = position if position > low else low
         for kind in range(self.kinds):
-            place = self.first(kind, start, position, end)
-            while place >= 0 and not (self.is_monotone or self.measure.fits(place, end, self.size)):
-                place = self.first(kind, start, place + 1, end)
+            place = self.find(kind, start, position, end)
+            while place >= 0 and (beyond := self.first_allowed(place, end)) > place:
+                place = self.find(kind, start, beyond, end) if beyond < end else -1
             if place >= 0:
                 return place
         return -1
 
-    def first(self, kind: int, start: int, low: int, end: int) -> int:
+    def find(self, kind: int, start: int, low: int, end: int) -> int:
         """Return the first place of a kind from `low` on, in the chunk from `start` to `end`."""
         raise NotImplementedError
+
+    def first_allowed(self, place: int, end: int) -> int:
+        """Return a place if an overlap up to `end` may begin there, or where to look on."""
+        fits = self.is_monotone or self.measure.fits(place, end, self.size)
+        return place if fits else place + 1
 
 
 class _Tail(_Longest):
@@ -77,21 +82,7 @@ class _Tail(_Longest):
             visible = len(self.text) - len(self.text.lstrip())
             self.sentences = [visible, *structure.sentences]
 
-    def first(self, kind: int, start: int, low: int, end: int) -> int:
-        text, closed = self.text, self.closed
-        place = self.find(kind, start, low, end)
-        while place > 0:
-            outside = place if closed is None else closed.end_of(place)
-            if outside == place:
-                is_usual = text[place] < "\u0300" and text[place - 1] < "\u0300"
-                if is_usual or boundary_before(text, place) == place:
-                    break
-                outside = place + 1  # what is inside a cluster is no place
-            place = self.find(kind, start, outside, end) if outside < end else -1
-        return place
-
     def find(self, kind: int, start: int, low: int, end: int) -> int:
-        """Return the first place of a kind."""
         text = self.text
         if kind == _SENTENCE:
             if self.sentences is None:
@@ -108,6 +99,15 @@ class _Tail(_Longest):
             return word
         boundary = boundary_after(text, low)
         return boundary if boundary < end else -1
+
+    def first_allowed(self, place: int, end: int) -> int:
+        text = self.text
+        if self.closed is not None and (outside := self.closed.end_of(place)) > place:
+            return outside
+        may_be_inside = place and (text[place] >= "\u0300" or text[place - 1] >= "\u0300")
+        if may_be_inside and boundary_before(text, place) != place:
+            return place + 1  # it is inside a grapheme cluster
+        return super().first_allowed(place, end)
 
     def is_inside_long_word(self, start: int, end: int) -> bool:
         """Whether `end` is inside a word that does not fit in a chunk."""
@@ -126,7 +126,7 @@ class _Exact(_Longest):
         super().__init__(text, measure, size, kinds=1)
         self.trim = trim
 
-    def first(self, kind: int, start: int, low: int, end: int) -> int:
+    def find(self, kind: int, start: int, low: int, end: int) -> int:
         place, length = boundary_after(self.text, low), self.measure.length
         visible = skip_space(self.text, place)
         if visible < end and (self.trim or length(visible, end) == length(place, end)):
