@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from rag_splitters.contract.sized import MergingChunker
@@ -103,9 +102,8 @@ class ContentAwareChunker(MergingChunker):
             links=self.links,
             drop_contents=self.drop_contents,
         )
-        spans = [
-            replace(span, headings=document.outline.above(span.own, span.end))
-            for span in pack_with_headers(document.text, document.blocks, self.sizes)
-            if document.holds_text(span)
-        ]
+        packed = pack_with_headers(document.text, document.blocks, self.sizes)
+        spans = [span for span in packed if document.holds_text(span)]
+        for span in spans:
+            span.headings = document.outline.above(span.own, span.end)
         return document.in_source(spans)
