@@ -51,6 +51,7 @@ _CANDIDATE = re.compile(
     rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘`]{_ENDS}*)*"
     rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s)|{_DASHED})?)?\s*"
 )
+_MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
 _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
 _PARAGRAPH_END = re.compile(rf"{BLANK_LINE.pattern}|\u2029")
@@ -65,6 +66,7 @@ _RUN_IN_HEADING = re.compile(
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
+_QUICK_ENDS = '.?!")”’'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _NUMBERS = {  # what continues a sentence after an abbreviation, and after a word that may be one
@@ -130,6 +132,10 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     high = high if high < len(text) else len(text) - 1
     if low >= high:
         return -1
+    cut = text.rfind(". ", low, high) + 2
+    if cut > low + 1 and text[cut].isupper() and not _MARK.search(text, cut, high):
+        if _is_plain(text, cut):  # the usual end, behind which no mark comes
+            return cut
     begin = low - _MARGIN if low > _MARGIN else 0
     end, size = high, _FIRST_BLOCK
     while end > begin:
@@ -161,8 +167,11 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     last, begin = text[gap - 1], gap
     if last in _RUN or last == "-" or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
         begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
-    while match := _CANDIDATE.search(text, begin, high):
-        begin = _end_of(text, match, high, high)
+    stop = high  # a sentence that the last marks end begins at `high` or behind it
+    while stop > begin and text[stop - 1] in _QUICK_ENDS:
+        stop -= 1
+    while match := _CANDIDATE.search(text, begin, stop):
+        begin = _end_of(text, match, stop, high)
         if begin >= high:
             return -1
         if low <= begin and _is_break(text, begin):
@@ -246,9 +255,9 @@ def _is_break(text: str, cut: int) -> bool:
 
 def _is_plain(text: str, cut: int) -> bool:
     """Whether it is certainly a break: an ordinary word, a mark and one space before a capital."""
-    if cut < 14 or text[cut - 1] not in " \n":
+    if cut < 25 or text[cut - 1] not in " \n":
         return False
-    ended = text[cut - 13 : cut - 1]
+    ended = text[cut - 24 : cut - 1]
     if ended[-1] not in ".!?":
         return False
     words = ended[:-1].rsplit(None, 1)
