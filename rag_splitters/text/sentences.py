@@ -41,6 +41,7 @@ _DASHES = "—-"
 _MARKS = frozenset(_STRONG + _WEAK)
 _RUN = frozenset(_STRONG + _WEAK + _CLOSERS)
 _NEVER_FIRST = frozenset(_STRONG + _WEAK + ")]}）】〉》］」』,;:，、；：|=&%/\\+~^")
+_NEVER_LAST = _RUN.union(_DASHES, "=")  # before a line that certainly goes on
 _PARTICLES = frozenset("とっのはがをにでもや")  # 「行く。」と言った goes on
 _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 
@@ -57,6 +58,7 @@ _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
 _PARAGRAPH_END = re.compile(rf"{BLANK_LINE.pattern}|\u2029")
 _NEW_LINE_ITEM = re.compile(rf"{MARK}|{DECIMAL}|[#=]{{1,6}}[ \t]+\S|{ROW}")
 _LETTERED_ITEM = re.compile(LETTERED)
+_SMALL_LINE = re.compile(r"[ \t]*\n[ \t]*[a-z]+(?![a-z.)])")  # no item, such as "a)"
 _ENDS_ITEM = (*".;:,!?", " and", " or")
 _RUN_IN_HEADING = re.compile(
     r"(?:^|[\r\n])[ \t]*\d{1,3}(?:\.\d{1,3})*\.?[ \t]+"
@@ -220,6 +222,8 @@ def _is_break(text: str, cut: int) -> bool:
     first = text[cut]
     if first.isupper() and _is_plain(text, cut):
         return True
+    if "a" <= first <= "z" and _goes_on(text, cut):
+        return False
     is_blank_line = text[cut - 2 : cut] == "\n\n" and cut > 2 and not text[cut - 3].isspace()
     if is_blank_line and first < "\u007f" and first != "(":
         return True
@@ -263,6 +267,15 @@ def _is_plain(text: str, cut: int) -> bool:
     words = ended[:-1].rsplit(None, 1)
     word = words[1].rstrip(_QUICK_CLOSERS) if len(words) > 1 else ""  # else it may begin before
     return word.islower() and word.isalpha() and len(word) > 1 and word not in _NEVER_PLAIN
+
+
+def _goes_on(text: str, cut: int) -> bool:
+    """Whether it is certainly no break: a line that ends without a mark, and a small letter."""
+    end = space_start(text, 0, cut)
+    if end == 0 or (last := text[end - 1]) in _NEVER_LAST or last >= "\u2000":
+        return False
+    may_be_heading = "#" in text[max(0, end - _CONTEXT) : end]
+    return not may_be_heading and _SMALL_LINE.match(text, end) is not None
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:
