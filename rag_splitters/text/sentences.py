@@ -134,10 +134,10 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     high = high if high < len(text) else len(text) - 1
     if low >= high:
         return -1
-    cut = text.rfind(". ", low, high) + 2
-    if cut > low + 1 and text[cut].isupper() and not _MARK.search(text, cut, high):
-        if _is_plain(text, cut):  # the usual end, behind which no mark comes
-            return cut
+    cut = text.rfind(". ", low, high) + 2  # the usual end, behind which no mark comes
+    is_last = cut > low + 1 and text[cut].isupper() and not _MARK.search(text, cut, high)
+    if is_last and _is_plain(text, cut):
+        return cut
     begin = low - _MARGIN if low > _MARGIN else 0
     end, size = high, _FIRST_BLOCK
     while end > begin:
