@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -31,6 +33,7 @@ from rag_splitters import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.structure.block import TextFormat
 from rag_splitters.structure.blocks.plain import plain_headings
+from rag_splitters.text import leads
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import NO_MARK, is_bullet, is_item, line_kind
 
@@ -294,3 +297,25 @@ def test_most_lines_need_no_look_at_the_marks(line: str) -> None:
 @example("a) a pot")
 def test_line_without_a_mark_is_no_item(line: str) -> None:
     assert not (NO_MARK.match(line) and (is_item(line) or is_bullet(line)))
+
+
+TEXTS = (
+    "Tea is hot.;Is it?;Chapter 3.;CHAPTER IV. Tea.;Section 2: Tea.;1. Tea.;Tea,;IV. Tea.;h1. Tea.;"
+    '"No," he said.;第三回。;appendix: a.;art. 3.;Note:;- a.;====;# Tea;a) tea.;    x(y);*/;|;```;'
+    "The long line that goes on and on to the end.;Part 2!;Tea and water…;'tis hot!;¿qué?;A: tea.;"
+    "Q: tea?;hm. no."
+).split(";")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from(["\n", "\n\n", " ", "\n  "]))),
+    st.integers(0, 60),
+)
+@example([("Chapter 3.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
+@example([("Is it?", "\n\n"), ("- a.", "\n")], 0)
+def test_quick_answer_changes_no_lead(parts: list[tuple[str, str]], low: int) -> None:
+    text = "".join(line + gap for line, gap in parts)
+    cuts = range(min(low, len(text)) + 1, len(text))
+    starts = [lead_start(text, low, cut) for cut in cuts]
+    with patch.object(leads, "_ends_prose", return_value=False):
+        assert starts == [lead_start(text, low, cut) for cut in cuts]

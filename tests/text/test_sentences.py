@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import unicodedata
 from itertools import pairwise
+from unittest.mock import patch
 
 import pytest
 import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rag_splitters.text import sentences
 from rag_splitters.text.sentences import (
     first_sentence_start,
     last_sentence_cut,
@@ -170,6 +172,28 @@ hostile = st.one_of(
 @example(text="A." + ")" * 500 + " B. He." + "." * 500 + " Then", times=1)
 def test_last_sentence_cut_agrees_with_sentence_cuts(text: str, times: int) -> None:
     assert_consistent(text * times)
+
+
+LINES = (
+    "It was hot.|they drank|Tea, or|# Title|= Title =|a) a pot|iv. Four|and|x = 1|foo(|)|No|Dr.|"
+    'He said "no."|a long way of transportation.|3. Tea|bundesgesetzbl.|- tea|iPhone|Mr. Ada|e.g.|'
+    "tea —|一二|[1]|a.b|vi)"
+).split("|")
+GAPS = ["\n", " ", "\n  ", " \n", "\n\n", "\r\n", "\n\t", "  ", ". ", "! "]
+
+
+@given(text=st.lists(st.sampled_from([*LINES, *GAPS, *GAPS]), max_size=24).map("".join))
+@example(text="# Title\nand so on")
+@example(text="They drank tea,\na) hot")
+def test_quick_answers_change_no_sentence(text: str) -> None:
+    with patch.multiple(sentences, _is_plain=_answer_no, _goes_on=_answer_no):
+        cuts = sentence_cuts(text)
+    assert sentence_cuts(text) == cuts
+    assert_consistent(text)
+
+
+def _answer_no(*_: object) -> bool:
+    return False
 
 
 def test_window_knows_a_heading_after_a_carriage_return() -> None:
