@@ -313,6 +313,8 @@ TEXTS = (
 )
 @example([("Chapter 3.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
 @example([("Is it?", "\n\n"), ("- a.", "\n")], 0)
+@example([("appendix: a.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
+@example([("第三回！", "\n\n"), ("Tea is hot.", "\n\n")], 0)
 def test_quick_answer_changes_no_lead(parts: list[tuple[str, str]], low: int) -> None:
     text = "".join(line + gap for line, gap in parts)
     cuts = range(min(low, len(text)) + 1, len(text))

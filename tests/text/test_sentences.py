@@ -185,6 +185,7 @@ GAPS = ["\n", " ", "\n  ", " \n", "\n\n", "\r\n", "\n\t", "  ", ". ", "! "]
 @given(text=st.lists(st.sampled_from([*LINES, *GAPS, *GAPS]), max_size=24).map("".join))
 @example(text="# Title\nand so on")
 @example(text="They drank tea,\na) hot")
+@example(text="It was very hot.\nhe drank it")
 def test_quick_answers_change_no_sentence(text: str) -> None:
     with patch.multiple(sentences, _is_plain=_answer_no, _goes_on=_answer_no):
         cuts = sentence_cuts(text)
