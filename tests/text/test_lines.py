@@ -301,7 +301,7 @@ def test_line_without_a_mark_is_no_item(line: str) -> None:
 
 TEXTS = (
     "Tea is hot.;Is it?;Chapter 3.;CHAPTER IV. Tea.;Section 2: Tea.;1. Tea.;Tea,;IV. Tea.;h1. Tea.;"
-    '"No," he said.;第三回。;appendix: a.;art. 3.;Note:;- a.;====;# Tea;a) tea.;    x(y);*/;|;```;'
+    '"No," he said.;第三回 茶”;Appendix: Tea.;art. 3.;Note:;- a.;====;# Tea;a) tea.;    x(y);*/;|;```;'
     "The long line that goes on and on to the end.;Part 2!;Tea and water…;'tis hot!;¿qué?;A: tea.;"
     "Q: tea?;hm. no."
 ).split(";")
@@ -313,8 +313,8 @@ TEXTS = (
 )
 @example([("Chapter 3.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
 @example([("Is it?", "\n\n"), ("- a.", "\n")], 0)
-@example([("appendix: a.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
-@example([("第三回！", "\n\n"), ("Tea is hot.", "\n\n")], 0)
+@example([("Appendix: Tea.", "\n\n"), ("Tea is hot.", "\n\n")], 0)
+@example([("第三回 茶”", "\n\n"), ("Tea is hot.", "\n\n")], 0)
 def test_quick_answer_changes_no_lead(parts: list[tuple[str, str]], low: int) -> None:
     text = "".join(line + gap for line, gap in parts)
     cuts = range(min(low, len(text)) + 1, len(text))
