@@ -301,9 +301,9 @@ def test_line_without_a_mark_is_no_item(line: str) -> None:
 
 TEXTS = (
     "Tea is hot.;Is it?;Chapter 3.;CHAPTER IV. Tea.;Section 2: Tea.;1. Tea.;Tea,;IV. Tea.;h1. Tea.;"
-    '"No," he said.;第三回 茶”;Appendix: Tea.;art. 3.;Note:;- a.;====;# Tea;a) tea.;    x(y);*/;|;```;'
+    '"No," he said.;第三回 茶”;Appendix: Tea.;art. 3.;Note:;- a.;====;# Tea;a) tea.;    x(y);|;```;'
     "The long line that goes on and on to the end.;Part 2!;Tea and water…;'tis hot!;¿qué?;A: tea.;"
-    "Q: tea?;hm. no."
+    "Q: tea?;hm. no.;*/"
 ).split(";")
 
 
