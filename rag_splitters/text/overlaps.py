@@ -129,7 +129,7 @@ class _Exact(_Longest):
     def find(self, kind: int, start: int, low: int, end: int) -> int:
         place, length = boundary_after(self.text, low), self.measure.length
         visible = skip_space(self.text, place)
-        if visible < end and (self.trim or length(visible, end) == length(place, end)):
+        if place < visible < end and (self.trim or length(visible, end) == length(place, end)):
             place = visible
         return place if place < end else -1
 
