@@ -17,6 +17,7 @@ from rag_splitters.structure.stored_outline import OUTLINE, uncut_headings
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import KeepSeparator, check_separators, pieces
+from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import recursive_levels, recursive_structure
 
 
@@ -72,9 +73,10 @@ class RecursiveChunker(MergingChunker):
         check_separators([each for each in self.separators or () if each], self.is_regex)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return [self._spans(source.text, source.metadata) for source in sources]
+        sizes = self.sizes
+        return [self._spans(source.text, source.metadata, sizes) for source in sources]
 
-    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
+    def _spans(self, text: str, metadata: Mapping[str, Any], sizes: Sizes) -> list[Span]:
         is_preset = self.separators is None
         if is_preset and self.language is None and self.strip_whitespace:
             structure = recursive_structure(text)
@@ -92,7 +94,7 @@ class RecursiveChunker(MergingChunker):
             structure.keep_with_next = lead_start
             if self.language or OUTLINE in metadata:
                 structure.unbreakable = partial(self._unbreakable, text, metadata)
-        return pack(structure, self.sizes, trim=self.strip_whitespace)
+        return pack(structure, sizes, trim=self.strip_whitespace)
 
     def spans_after(self, text: str, last: Span | None) -> list[Span]:
         check_unit(self)
