@@ -196,7 +196,7 @@ class _Packer:
         holds only a lead, such as a heading, for all text that would fit without an overlap.
         """
         low, stop = 0, begin
-        if self.closed and (whole := self.closed.end_from(begin)) > begin:
+        if self.closed is not None and (whole := self.closed.end_from(begin)) > begin:
             line = self.indented(begin)
             if line == begin or self.measure.fits(line, whole, self.size):
                 low, stop = self.earliest_before(whole), whole  # it must fit after the overlap
@@ -224,7 +224,8 @@ class _Packer:
             while next_start >= 0:
                 cut, fault = self.find_cut(next_start, begin)
                 if cut > begin and not fault:
-                    return next_start, cut
+                    alone = cut
+                    break
                 next_start = self.repeat(start, end, next_start + 1)
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         return self.start_after([(start, start, end)], begin, stop), alone

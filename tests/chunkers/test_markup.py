@@ -78,6 +78,7 @@ VIOLATIONS = (
     "'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>",
     "<table><tr><td>a|b<td>c</table>\u0301",
     "\u0600<td>aaaa$$\nx\n$$\na,b,c\n1,2,3\nx,y,z\n",  # the mark belongs to the tag's cluster
+    "<p><p>\n    deeper\n<p><p><p><p></blockquote></table><h2>T</h2>\n    deeper\n",
 )
 """Every text that has ever broken a guarantee here; each runs through all cases."""
 
