@@ -43,6 +43,7 @@ def test_nearest_place_is_found_in_a_long_text() -> None:
     nearest = QuotableText(text).nearest("the old lamp was lit at five")
     assert nearest is not None
     assert text[nearest.start : nearest.end] == "The old lamp was lit at four"
+    assert nearest.likeness == pytest.approx(6 / 7)
 
 
 def test_nothing_is_near_words_that_a_text_lacks() -> None:
