@@ -323,7 +323,8 @@ def _without_closers(ended: str) -> str:
     if last in _MARKS or (last not in _RUN and last < "\u2000"):
         return ended
     core = ended.rstrip(_CLOSERS)
-    tail = _TAIL.search(ended) if core[-1:] not in _MARKS else None
+    may_have_tail = last in "]»" or last >= "\u2000"  # a citation or emoji
+    tail = _TAIL.search(ended) if may_have_tail and core[-1:] not in _MARKS else None
     return ended[: tail.start()].rstrip(_CLOSERS) if tail else core
 
 
