@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -137,11 +138,11 @@ class AutoChunker(MergingChunker):
         chunkers = {choice: self._chunker(choice) for choice in dict.fromkeys(choices)}
         chosen = [chunkers[choice] for choice in choices]
         plans = await plan_each(chosen, [source for source, _ in texts])
-        for chunker, spans in zip(chosen, plans, strict=True):
-            name = chunker.strategy or type(chunker).__name__
-            for span in spans:
-                span.metadata = {**span.metadata, "strategy": name}
-        return plans
+        names = [chunker.strategy or type(chunker).__name__ for chunker in chosen]
+        return [  # copies, as a strategy of the user's may keep its spans
+            [replace(each, metadata={**each.metadata, "strategy": name}) for each in spans]
+            for name, spans in zip(names, plans, strict=True)
+        ]
 
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
         """Choose the strategy for a text."""

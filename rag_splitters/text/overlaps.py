@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -35,7 +36,7 @@ _WORD: Final = 4
 """The kinds of places at which an overlap may begin, the best first."""
 
 
-class _Longest:
+class _Longest(ABC):
     """The longest overlap of at most `size` units that begins at a place of the first kind.
 
     If none of these fits, it begins at a place of the second kind, and so on.
@@ -59,9 +60,9 @@ class _Longest:
                 return place
         return -1
 
+    @abstractmethod
     def find(self, kind: int, start: int, low: int, end: int) -> int:
         """Return the first place of a kind from `low` on, in the chunk from `start` to `end`."""
-        raise NotImplementedError
 
     def first_allowed(self, place: int, end: int) -> int:
         """Return a place if an overlap up to `end` may begin there, or where to look on."""
@@ -69,8 +70,16 @@ class _Longest:
         return place if fits else place + 1
 
 
-class _Tail(_Longest):
-    """Overlaps that begin with a sentence, else with the chunk, a line, a clause, a word."""
+class TailOverlap(_Longest):
+    """As many whole sentences as fit, else the whole chunk, else lines, else clauses, else words.
+
+    If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
+
+    >>> text = "It was cold. It rained. "
+    >>> overlap = TailOverlap(Structure(text), Sizes(100, overlap=12))
+    >>> text[overlap.next_start(0, 23, 0) :]
+    'It rained. '
+    """
 
     def __init__(self, structure: Structure, sizes: Sizes) -> None:
         _, measure, _, closed = structure.fit(sizes)
@@ -119,8 +128,11 @@ class _Tail(_Longest):
         return limit < len(text) and not SPACE.search(text, end, limit + 1)
 
 
-class _Exact(_Longest):
-    """Overlaps that begin between any two grapheme clusters, after white space without units."""
+class ExactOverlap(_Longest):
+    """Exactly `size` units, or less if that would cut a grapheme cluster.
+
+    White space at its beginning that adds no units is left out; with `trim`, all of it.
+    """
 
     def __init__(self, text: str, measure: Measure, size: int, trim: bool) -> None:
         super().__init__(text, measure, size, kinds=1)
@@ -134,19 +146,6 @@ class _Exact(_Longest):
         return place if place < end else -1
 
 
-def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
-    """Return an overlap of as many whole sentences as fit, else lines, else clauses, else words.
-
-    If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
-
-    >>> text = "It was cold. It rained. "
-    >>> overlap = tail_overlap(Structure(text), Sizes(100, overlap=12))
-    >>> text[overlap(0, 23, 0) :]
-    'It rained. '
-    """
-    return _Tail(structure, sizes).next_start
-
-
 def _next_visible(text: str, cuts: Sequence[int], low: int, end: int) -> int:
     """Return the first visible character from `low` to before `end` that follows a cut, or -1."""
     index = bisect_left(cuts, low)
@@ -154,14 +153,6 @@ def _next_visible(text: str, cuts: Sequence[int], low: int, end: int) -> int:
         if low <= (place := skip_space(text, cut)) < end:
             return place
     return -1
-
-
-def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) -> Overlap:
-    """Return an overlap of exactly `size` units, or less if that would cut a grapheme cluster.
-
-    White space at its beginning that adds no units is left out; with `trim`, all of it.
-    """
-    return _Exact(text, measure, size, trim).next_start
 
 
 def counted_overlap(

@@ -17,7 +17,7 @@ from rag_splitters.text.boundaries import (
     trim_space,
 )
 from rag_splitters.text.lines import SPACE
-from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
+from rag_splitters.text.overlaps import ExactOverlap, Overlap, TailOverlap
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
@@ -80,7 +80,7 @@ def pack(
     if last is None and _is_whole(structure, sizes, begin, end):
         return [Span(begin, end, own_start=begin)]
     if repeat is None and sizes.overlap:
-        repeat = tail_overlap(structure, sizes)
+        repeat = TailOverlap(structure, sizes).next_start
     packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
     pieces = packer.pieces(begin, last)
     if sizes.min_size:
@@ -96,7 +96,7 @@ def pack_windows(text: str, sizes: Sizes, trim: bool, last: Span | None = None) 
     With `last`, a window that was cut already, it cuts the text after it.
     """
     structure = Structure(text)
-    overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap, trim)
+    overlap = ExactOverlap(text, structure.fit(sizes).measure, sizes.overlap, trim).next_start
     return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim, last=last)
 
 

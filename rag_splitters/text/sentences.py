@@ -45,14 +45,14 @@ _NEVER_LAST = _RUN.union(_DASHES, "=")  # before a line that certainly goes on
 _PARTICLES = frozenset("とっのはがをにでもや")  # 「行く。」と言った goes on
 _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 
+_MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 # Every sentence begins where a match ends. The pattern never backtracks, so that a run of a million
 # marks is read once; a match that begins inside a run ends where the run's own match ends.
 _CANDIDATE = re.compile(
-    rf"[{_STRONG}{_WEAK}\r\n\u2029]"
+    rf"{_MARK.pattern}"
     rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘`]{_ENDS}*)*"
     rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s)|{_DASHED})?)?\s*"
 )
-_MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
 _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
 _PARAGRAPH_END = re.compile(rf"{BLANK_LINE.pattern}|\u2029")
@@ -68,7 +68,7 @@ _RUN_IN_HEADING = re.compile(
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
-_QUICK_ENDS = '.?!")”’'
+_QUICK_ENDS = f".?!{_QUICK_CLOSERS}"
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _NUMBERS = {  # what continues a sentence after an abbreviation, and after a word that may be one

@@ -19,6 +19,7 @@ from rag_splitters import (
     RecursiveChunker,
     SentenceChunker,
     Source,
+    Span,
     TitledChunker,
 )
 from rag_splitters.chunkers import auto
@@ -193,6 +194,18 @@ def test_rules_survive_configurations_copies_and_pickles() -> None:
         assert other.rules["text/html"].chunk_size == 99  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="rules"):
         AutoNodeParser.from_dict({**parser.to_dict(), "rules": {"*": "function:os:system"}})
+
+
+def test_spans_that_a_chunker_in_a_rule_keeps_are_not_changed() -> None:
+    kept = [Span(0, 8)]
+
+    class Kept(Chunker):
+        def spans(self, text: str) -> list[Span]:
+            return kept
+
+    spans = AutoChunker(rules={"*": Kept()}).spans("Tea. Hot")
+    assert [span.metadata for span in spans] == [{"strategy": "Kept"}]
+    assert kept[0].metadata == {}
 
 
 def test_own_fits_counts_the_chunkers_in_rules() -> None:
