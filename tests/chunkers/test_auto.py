@@ -203,7 +203,7 @@ def test_spans_that_a_chunker_in_a_rule_keeps_are_not_changed() -> None:
         def spans(self, text: str) -> list[Span]:
             return kept
 
-    spans = AutoChunker(rules={"*": Kept()}).spans("Tea. Hot")
+    spans = AutoChunker(rules={"text": Kept()}).spans("Tea. Hot")
     assert [span.metadata for span in spans] == [{"strategy": "Kept"}]
     assert kept[0].metadata == {}
 
