@@ -256,8 +256,7 @@ def test_a_long_text_is_pasted_without_freezing_and_never_shows_old_figures(
 ) -> None:
     with opened() as page:
         page.open(text="tram.md", a="recursive", **SMALL)
-        held: list[Any] = []
-        page.tab.route("**/views", lambda route: held.append(route), times=1)
+        held = page.hold_first("**/views")
         page.tab.get_by_role("button", name="Paste or edit").click()
         page.tab.locator("#own").evaluate(
             """(field) => {
