@@ -180,6 +180,7 @@ def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
 @example("| a | b |\n\x00## H2\n    indented\nSet\n===\n| a | b |\n")
 @example("# H\n[r]: http://a.b 'c'\n## H2\n    indented\n")
 @example("==H==\n[r]: http://a.b 'c'\n---\n    indented\n")
+@example("$$\nword ### H3 *x*\nSet\n===\n### H3 *x*\n| a | b |\n")
 @given(text=texts_of((*MARKDOWN_PIECES, "* H\n", "** H2\n", "One of:\n", "==H==\n", "= H\n")))
 def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
     chunker = ContentAwareChunker(format=format, chunk_size=40)
@@ -199,6 +200,14 @@ def test_no_heading_is_cut_below_another_one() -> None:
         "# H",
         "# A long H",
         "## Heading",
+    ]
+
+
+def test_a_subheading_stays_with_its_text_if_the_heading_above_leaves_no_room() -> None:
+    text = "# All about green tea\n\n## Brewing\n\nWater first."
+    assert texts(ContentAwareChunker(chunk_size=35), text) == [
+        "# All about green tea",
+        "## Brewing\n\nWater first.",
     ]
 
 

@@ -103,7 +103,7 @@ def _block_levels(
     ]
     word = words(text)
     guarded = [kept.guard(finder) for finder in [*map(positions, coarse), *fine, word]]
-    return [*guarded, positions(coarse[-1]), word]
+    return [*guarded, positions(headings), positions(coarse[-1]), word]
 
 
 def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> Finder:
