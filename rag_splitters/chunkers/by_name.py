@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.contract.chunker import Chunker
@@ -115,9 +116,13 @@ def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
 def default_as_python(value: Any) -> str:
     """Return a parameter's default as Python, with chunkers by the names of their strategies.
 
+    A parameter without a default is "required".
+
     >>> default_as_python(CATALOGUE["hybrid"]().stages)
     "['paragraph', 'sentence']"
     """
+    if value is PydanticUndefined:
+        return "required"
     if isinstance(value, Chunker):
         return repr(value.strategy)
     if isinstance(value, list | tuple):

@@ -392,6 +392,7 @@ def test_strategies_documents_every_parameter(name: str) -> None:
     assert result.exit_code == 0
     docs = parameter_docs(CATALOGUE[name])
     assert set(docs) == set(CATALOGUE[name].model_fields)
+    assert "Undefined" not in result.stdout
     for parameter, (_, meaning) in docs.items():
         assert parameter in result.stdout
         assert meaning
