@@ -22,7 +22,7 @@ from rag_splitters.reading.files import file_bytes
 def play(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Files to look at, besides three sample texts."),
+        typer.Argument(metavar="[FILE...]", help="Files to look at, besides three sample texts."),
     ] = None,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8000,
