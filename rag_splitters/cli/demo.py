@@ -125,7 +125,7 @@ def _measure(splitter: str, spans: Iterable[tuple[int, int] | None]) -> Position
 
 def _position_table(rows: Iterable[Positions]) -> Table:
     table = Table(f"at most {_TOKENS} tokens", box=box.SIMPLE_HEAD, show_edge=False)
-    for heading in ("chunks", "lost", "covered"):
+    for heading in ("chunks", "without a position", "covered"):
         table.add_column(heading, justify="right")
     for row in rows:
         style = "green" if row.coverage == 1 else "red"
