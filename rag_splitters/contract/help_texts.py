@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from textwrap import fill
@@ -70,6 +70,6 @@ def _plain_type(annotation: Any) -> Any:
         return _plain_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return reduce(or_, map(_plain_type, get_args(annotation)))
-    if get_origin(annotation) is Mapping:
-        return Mapping[tuple(map(_plain_type, get_args(annotation)))]  # type: ignore[misc]
+    if (origin := get_origin(annotation)) in (Mapping, Sequence):
+        return origin[tuple(map(_plain_type, get_args(annotation)))]
     return annotation

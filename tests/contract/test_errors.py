@@ -291,7 +291,7 @@ def test_signature_is_clean() -> None:
     )
     for kind in (kind for name in CATALOGUE for kind in classes(name)):
         signature = str(inspect.signature(kind))
-        assert "Annotated" not in signature.replace("Sequence[typing.Annotated", "")
+        assert "Annotated" not in signature
         assert "args" not in signature
         assert "**" not in signature
         names = dict.fromkeys([*kind.positional, *kind.model_fields])
