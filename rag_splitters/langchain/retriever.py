@@ -23,6 +23,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from rag_splitters.calls import in_both_forms
+from rag_splitters.contract.help_texts import Docstring
 from rag_splitters.errors import InputError
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
@@ -283,6 +284,11 @@ class ParentDocumentRetriever(
 
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)
+
+
+ParentDocumentRetriever.__doc__ = Docstring(
+    str(ParentDocumentRetriever.__doc__), ParentDocumentRetriever
+)
 
 
 class _Options(QueryKeywords, total=False):

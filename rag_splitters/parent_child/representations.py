@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from rag_splitters.contract.help_texts import Docstring
 from rag_splitters.errors import InputError
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, check_whole
@@ -110,6 +111,9 @@ class Representations(BaseModel):
         """Forget what is in the index now."""
         for key in keys:
             self._unwritten.pop(key, None)
+
+
+Representations.__doc__ = Docstring(str(Representations.__doc__), Representations)
 
 
 def load_representations(value: Any) -> Representations | None:

@@ -34,13 +34,16 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 from llama_index.vector_stores.chroma import ChromaVectorStore
+from pydantic import BaseModel
 
 from rag_splitters.evaluation import CachedEmbeddings
+from rag_splitters.langchain import ParentDocumentRetriever as LangChainRetriever
 from rag_splitters.langchain import parent_document_retriever as open_in_langchain
 from rag_splitters.llama_index import (
     HashingEmbedding,
     JSONKVStore,
     ParentDocumentRetriever,
+    Representations,
     SentenceNodeParser,
     SQLiteStore,
     parent_document_retriever,
@@ -342,7 +345,15 @@ def test_hashed_words_are_weighed_as_no_model_in_every_form(model: Any) -> None:
     assert answers(embed_model=model) == answers()
 
 
-def test_help_describes_every_option_of_a_retriever() -> None:
-    text = "".join(map(pydoc.render_doc, (retriever.IndexOptions, retriever.LlamaIndexOptions)))
-    fields = {*retriever.IndexOptions.model_fields, *retriever.LlamaIndexOptions.model_fields}
-    assert not [name for name in fields if f"    {name}: " not in text]
+@pytest.mark.parametrize(
+    "kind",
+    [
+        retriever.IndexOptions,
+        retriever.LlamaIndexOptions,
+        LangChainRetriever,
+        Representations,
+    ],
+)
+def test_help_describes_every_option_of_a_retriever(kind: type[BaseModel]) -> None:
+    text = pydoc.render_doc(kind)
+    assert not [name for name in kind.model_fields if f"    {name}: " not in text]
