@@ -9,7 +9,7 @@ from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
-from rag_splitters.text.origin import line_range
+from rag_splitters.text.origin import places_of
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer, text_length
 
@@ -119,12 +119,10 @@ def _best_match(result: Entry) -> tuple[int, int]:
 
 
 def _part(result: Entry, start: int, end: int) -> Entry:
-    """Return a part of a result, with its own positions, lines and id."""
+    """Return a part of a result, with its own positions, pages, lines and id."""
     text, metadata, span = result.text[start:end], dict(result.metadata), result.span
     if span is not None and span[1] - span[0] == len(result.text):
+        metadata |= places_of(metadata, result.text, start, end)
         metadata |= {"start_index": span[0] + start, "end_index": span[0] + end}
-        first = metadata.get("line_start")
-        if isinstance(first, int) and line_range(result.text, first).items() <= metadata.items():
-            metadata |= line_range(text, line_range(result.text[:start], first)["line_end"])
     new_id = None if result.id is None else chunk_id(result.id, start, end, text)
     return replace(result, text=text, metadata=metadata, id=new_id)

@@ -22,7 +22,7 @@ from rag_splitters.parent_child.results import (
     free_key,
 )
 from rag_splitters.parent_child.stores.stores import Stores
-from rag_splitters.text.origin import merged_places
+from rag_splitters.text.origin import merged_places, places_of
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -283,7 +283,7 @@ def build_passages(loader: Loader, passages: Sequence[Passage]) -> list[Entry]:
             metadata |= {"start_index": passage.start, "end_index": passage.end}
         else:
             metadata |= _positions(parent)
-        metadata |= merged_places([hit.child.metadata for hit in passage.children])
+        metadata |= merged_places([_places(hit) for hit in passage.children])
         ours: dict[str, Any] = {best.id_key: best.parent}
         if len(names) > 1:
             ours[PARENT_IDS_KEY] = names
@@ -295,6 +295,15 @@ def build_passages(loader: Loader, passages: Sequence[Passage]) -> list[Entry]:
         new_id = chunk_id(best.parent, passage.start, passage.end, text)
         results.append(Entry(text, metadata, new_id))
     return results
+
+
+def _places(hit: Hit) -> Mapping[str, Any]:
+    """Return a child's metadata, with the pages and lines of the part that was taken."""
+    metadata, span = hit.child.metadata, hit.child.span
+    if hit.space[0] != SOURCE_KEY or not span or not span[0] <= hit.start < hit.end <= span[1]:
+        return metadata
+    start, end = hit.start - span[0], hit.end - span[0]
+    return {**metadata, **places_of(metadata, hit.slice_parent(*span), start, end)}
 
 
 def _positions(parent: Entry) -> dict[str, int]:

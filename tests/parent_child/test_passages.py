@@ -326,6 +326,20 @@ def test_a_shortened_result_has_its_own_lines(front: FrontEnd) -> None:
         assert (found.get("line_start"), found.get("line_end")) == lines
 
 
+@in_turn("retrieve", ["passages", "parents"])
+def test_a_shortened_result_has_its_own_pages_and_lines(front: FrontEnd, retrieve: str) -> None:
+    text = "\f\n".join(map(sentence, range(8)))
+    places = {**line_range(text), "page_start": 1, "page_end": 8}
+    retriever = front.build([("d", text, places)], retrieve=retrieve, child_size=150)
+    for budget in (15, 30, 45, 60):
+        for result in front.find(front.varied(retriever, max_tokens=budget), sentence(0)):
+            assert result.text == text[result.start : result.end]
+            for key, mark in (("page", "\f"), ("line", "\n")):
+                first, last = result.metadata[f"{key}_start"], result.metadata[f"{key}_end"]
+                assert first == 1 + text[: result.start].count(mark)
+                assert last == first + result.text.count(mark)
+
+
 def test_a_budget_is_passed_with_the_question() -> None:
     retriever = FRONT_ENDS[0].build(DOCUMENTS, retrieve="passages", search_type="hybrid")
     results = retriever.invoke(sentence(47), max_tokens=100)
