@@ -33,7 +33,7 @@ def read_xlsx(data: bytes, name: str) -> str:
 
     Lines of one cell above a table are paragraphs. A header below an empty row begins another
     table. Formulas are read as their last results, and dates as ISO 8601. Charts, comments, hidden
-    sheets, and empty rows and columns are dropped.
+    sheets, empty rows and columns, and columns after the 1,000th are dropped.
 
     Raises InputError if the workbook is damaged or protected, or unpacks to more than 500 MB.
     """
