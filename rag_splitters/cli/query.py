@@ -113,6 +113,8 @@ def _write_pages(results: Sequence[Document], folder: Path) -> Iterator[str]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+        except FileExistsError as error:
+            raise FileError(f"{folder} is a file: name a folder for the pages") from error
         except OSError as error:
             raise FileError(f"{target} cannot be written: {error.strerror or error}") from error
         yield f"Wrote {target}."

@@ -360,6 +360,8 @@ def test_query_says_which_pages_it_cannot_write(folder: Path) -> None:
     make_pdf(folder / "tea.pdf", ["Green tea wants cool water."])
     (folder / "notes.txt").write_text("Coffee wants hot water.")
     run("index", "idx", "tea.pdf", "notes.txt")
+    told = refused("query", "idx", "green tea", "--pages", "notes.txt")
+    assert told == "notes.txt is a file: name a folder for the pages"
     (folder / "tea.pdf").unlink()
     told = run("query", "idx", "green tea", "--pages", "out").stderr
     assert "tea.pdf is not there any more, so its pages were not written." in told
