@@ -6,10 +6,10 @@ import posixpath
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import groupby, takewhile
+from itertools import accumulate, groupby, takewhile
 from xml.etree import ElementTree
 
 from rag_splitters.reading.archives import named_elements, open_archive, parse_part
@@ -191,12 +191,16 @@ def _table(rows: _Rows) -> str:
     rows = [[row[n] if n < len(row) else "" for n in columns] for row in rows]
     labels = _count_labels(rows)
     while 1 < labels < len(rows) and len(_used(rows[:1])) < len(_used(rows[1:2])):
-        header = [
-            above if above == below else f"{above} {below}".strip()
-            for above, below in zip(*rows[:2], strict=True)
-        ]
+        header = _join_header(*rows[:2])
+        if len(set(header)) < len(header):  # a label over several columns belongs to each of them
+            header = _join_header(accumulate(rows[0], lambda left, own: own or left), rows[1])
         rows, labels = [header, *rows[2:]], labels - 1
     return markdown_table(rows)
+
+
+def _join_header(upper: Iterable[str], lower: Iterable[str]) -> list[str]:
+    pairs = zip(upper, lower, strict=True)
+    return [above if above == below else f"{above} {below}".strip() for above, below in pairs]
 
 
 def _text(element: ElementTree.Element) -> str:

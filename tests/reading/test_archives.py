@@ -197,6 +197,10 @@ def markdown(*rows: str) -> str:
             " | Sales | | Costs/Tea | Q1 | Q2 | Q1/Sencha | 4 | 5 | 6",
             ["Tea | Sales Q1 | Q2 | Costs Q1/Sencha | 4 | 5 | 6"],
         ),
+        (
+            " | Sales | | Costs | /Tea | Q1 | Q2 | Q1 | Q2/Sencha | 4 | 5 | 6 | 7",
+            ["Tea | Sales Q1 | Sales Q2 | Costs Q1 | Costs Q2/Sencha | 4 | 5 | 6 | 7"],
+        ),
     ],
 )
 @pytest.mark.parametrize("with_empty", [True, False])
