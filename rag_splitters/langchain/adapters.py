@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from inspect import unwrap
 from typing import Any
 
 from langchain_core.documents import Document
@@ -33,6 +34,7 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _WRITING_METHODS = {"add_documents", "delete", "mdelete", "mset"}
 _NUMBER_KEY = "_rag_splitters_entry"
+_loads = unwrap(loads)  # without its warning that it is in beta, which is meant for callers
 _UNREADABLE = (FileNotFoundError, ValueError)
 """What a store raises for a row that is damaged, or is being written or removed."""
 _WAITS = (0.001, 0.01, 0.1, 0.5)  # seconds before such a row is read again
@@ -215,7 +217,7 @@ class ByteDocuments(BaseStore[str, Document]):
 def _load_document(value: bytes | None) -> Document | None:
     if value is None:
         return None
-    document = loads(value.decode(), allowed_objects=[Document])
+    document = _loads(value.decode(), allowed_objects=[Document])
     if not isinstance(document, Document):
         raise InputError(f"the byte store holds a {type(document).__name__} instead of a document")
     return document

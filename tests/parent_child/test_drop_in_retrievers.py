@@ -42,6 +42,7 @@ from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.results import read_matches
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.support.front_ends import FrontEnd, every_front_end, sentence
+from tests.support.processes import run_python
 
 TEXTS = [" ".join(sentence(10 * n + m) for m in range(12)) for n in range(4)]
 DOCUMENTS = [
@@ -338,6 +339,20 @@ def test_the_factory_takes_a_byte_store_and_whole_documents_as_classic_does(
         parent_document_retriever(byte_store=store, docstore=InMemoryStore())
     with pytest.raises(ValueError, match="LocalFileStore stores bytes: pass it as byte_store"):
         parent_document_retriever(DOCUMENTS, docstore=LocalFileStore(tmp_path))  # type: ignore[arg-type]
+
+
+def test_documents_in_a_byte_store_are_read_without_a_warning_as_in_classic() -> None:
+    run_python(  # a process is warned only once
+        "import warnings\n"
+        "from langchain_core.documents import Document\n"
+        "from langchain_core.stores import InMemoryByteStore\n"
+        "from rag_splitters.langchain import parent_document_retriever\n"
+        "documents, store = [Document('The ferry leaves at seven.')], InMemoryByteStore()\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    retriever = parent_document_retriever(documents, byte_store=store)\n"
+        "    assert retriever.invoke('When does the ferry leave?')\n"
+        "assert 'in beta' not in ' '.join(str(each.message) for each in caught)\n"
+    )
 
 
 def test_numbers_of_any_kind_are_scores() -> None:
