@@ -85,14 +85,14 @@ _GOES_ON_WITH = {
     for line in (
         "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
-        "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
+        "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr rev डॉ प्रो पं श्री проф акад им ул",
         "anything: avv bijv blz cfr dhr dott dña excmo exmo ing lic mevr np sig tzn гр см тел",
-        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl gem isd ivm isv ihv mio mrd inkl zzgl",
+        "anything: lfd abl bgbl bundesgesetzbl gbl gvbl rgbl isd ivm isv ihv mio mrd inkl zzgl",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
-        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст halbs unterabs abschn",
+        "number: art arts núm pág págs cap abb bd kap lit рис табл гл стр ст halbs unterabs abschn",
         "number: jan feb mar apr jun jul aug sep sept oct nov dec ust poz str",
         "no starter: inc corp ltd co bros llc plc jr sr al etc usw st ste mt ft ave blvd rd dept",
-        "no starter: univ assoc est govt yahoo! fed civ crim supp educ",
+        "no starter: univ assoc est govt yahoo! fed civ crim supp educ gem",
     )
     for word in line.partition(":")[2].split()
 }

@@ -41,6 +41,7 @@ CASES = {
     "other_titles": "Il dott. Rossi, cfr. Bianchi. |El Excmo. Sr. López. |Dhr. Jansen. |См. Том.",
     "hindi_titles": "डॉ. शर्मा आए। |वे गए।",
     "said_no": "He said no. |I agreed. |No. |That is all.",
+    "german_or_english": "It was lit. |It is a gem. |They left. |Nach § 4 lit. b, gem. Art. 5.",
     "months": "On Jan. 5 it snowed. |It ended in Dec. |The new year came.",
     "time_of_day": "At 5 p.m. he left. |She came at 7 a.m. |Then they ate. |By 5 p.m. Eastern.",
     "street": "He lives on Main St. |He likes it.",
