@@ -45,9 +45,10 @@ class DocumentStore(BaseStore[str, Document]):
 
     async def _mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
         """Write all documents, or none if one of them cannot be written."""
-        for key, document in key_value_pairs:
-            check_values(document.metadata, f"document {key!r}: metadata")
-        await self._docstore.write([(key, to_entry(document)) for key, document in key_value_pairs])
+        rows = [(key, to_entry(document)) for key, document in key_value_pairs]
+        for key, entry in rows:
+            check_values(entry.metadata, f"document {key!r}: metadata")
+        await self._docstore.write(rows)
 
     async def _mdelete(self, keys: Sequence[str]) -> None:
         """Remove all the keys at once; missing ones are ignored."""

@@ -99,3 +99,9 @@ def test_redis_store_takes_a_url_that_asks_for_strings(redis_url: str) -> None:
     store.mset([("\ud800", THREE[0])])
     assert (store.mget(["\ud800"]), list(store.yield_keys())) == ([THREE[0]], ["\ud800"])
     store.close()
+
+
+def test_store_takes_documents_alone(store: DocumentStore) -> None:
+    with pytest.raises(TypeError, match=r"expected a LangChain Document, .* got 'tea'"):
+        store.mset([("one", Document("a")), ("two", "tea")])  # type: ignore[list-item]
+    assert list(store.yield_keys()) == []
