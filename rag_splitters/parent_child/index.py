@@ -250,7 +250,7 @@ class ParentChildIndex(Generic[A, D]):
     @_operation
     async def _list_ids(self, *, scope: Mapping[str, Any] | None = None) -> list[str]:
         """List the ids of all documents or, with a scope, of those that have these metadata."""
-        return await find_documents(self._stores(), scope)
+        return await find_documents(self._stores(), scope, with_unfinished=False)
 
     @_operation
     async def _verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:

@@ -374,11 +374,18 @@ async def _remove_group(
     return [record.identity for record in records if record.digest]
 
 
-async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) -> list[str]:
-    """Return the identities of documents with these metadata, or of all; reads every record."""
+async def find_documents(
+    stores: Stores, metadata: Mapping[str, object] | None, *, with_unfinished: bool = True
+) -> list[str]:
+    """Return the identities of documents with these metadata, or of all; reads every record.
+
+    Parameters:
+        with_unfinished: whether to list those that have no version, as after an interruption.
+    """
     identities: list[str] = []
     async for records in stores.read_all_records():
-        identities += [r.identity for r in records if has_metadata(r.metadata, metadata)]
+        listed = [each for each in records if each.digest or with_unfinished]
+        identities += [each.identity for each in listed if has_metadata(each.metadata, metadata)]
     return identities
 
 

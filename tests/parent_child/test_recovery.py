@@ -143,5 +143,7 @@ def test_a_failed_operation_leaves_no_orphan_and_the_next_one_completes(
             operation(retriever)
         assert_no_orphans(retriever)
         assert old & new <= found(retriever) <= old | new
+        ids = retriever.list_ids()
+        assert [each.id for each in retriever.get(ids)] == ids
         go_on(retriever)
         assert state(retriever) == state(undisturbed)
