@@ -21,13 +21,13 @@ PLACE_KEYS = ("_start", "_end")
 """The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
 REPRESENTS_KEY = "_represents"
 """The key in a representation's metadata that holds the id of the child or parent that it is of."""
-EXCLUDED_KEY = "_excluded"
+EXCLUDED_KEY = "_rag_splitters_excluded"
 """The key in the metadata of what comes from LlamaIndex for the keys that its models do not see."""
 NUMBER_KEY = "chunk_index"
 POSITION_KEYS = ("start_index", "end_index", NUMBER_KEY)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 8
+FORMAT = 9
 """The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""

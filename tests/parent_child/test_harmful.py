@@ -50,6 +50,7 @@ STORABLE: dict[str, dict[str, Any]] = {
     "our JSON, no text": {"_nested": 7},
     "our identity": {"_source_id": "good1"},
     "our numbers": {"_rag_splitters_entry": 3, "_row_id": "good1"},
+    "anybody's exclusions": {"_excluded": "from the audit"},
     "our record": {
         "document_metadata": {}, "digest": "x", "parents": ["p"], "children": ["c"],
         "child_keys": [], "is_whole": False,
