@@ -224,6 +224,7 @@ _TEX_BRACE = re.compile(r"\\.|[{}]|\n[ \t]*\n", re.DOTALL)
 _TEX_LABEL = re.compile(r"\s{0,20}\\label\{[^{}]{0,200}\}")
 _TEX_MARKS = re.compile(  # a comment, a command, an escaped character, a bracket
     r"%.*|\\(?:label|thanks|footnote|index|texorpdfstring)\{(?:[^{}]|\{[^{}]*\})*\}"
+    r"|\\([a-zA-Z]*TeX[a-z]*)(?:\{\})?|\\(?=\s)"
     r"|\\[a-zA-Z]+(?:\*?(?:\[[^\[\]]*\])?(?=\{)| ?)|\\([&%$#_{}])|[{}$]"
 )
 FORMULAS = tuple("equation align alignat displaymath eqnarray flalign gather math multline".split())

@@ -76,6 +76,11 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
     ),
     ("latex", "\\begin{lstlisting}\n\\section{B}\n\\section{Open", ["# B"]),
     ("latex", "\\section{Two\n lines {of} it}", ["# Two lines of it"]),
+    (
+        "latex",
+        r"\section{\LaTeX{} and Xe\TeX\ fonts for \pkg{expl3}}",
+        ["# LaTeX and XeTeX fonts for expl3"],
+    ),
     ("latex", "\\section{\\texorpdfstring{$\\mathcal{T}$}{T}-teas}", ["# T-teas"]),
     # man pages
     (
