@@ -400,7 +400,7 @@ def _begins_paragraph(text: str, low: int, start: int) -> bool:
     if start <= low or text.startswith("\n\n", start - 2):
         return True
     before = text[max(low, start - 100) : start]
-    return not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
+    return not before.strip() or before[:-1].rstrip(" \t\r\f").endswith("\n")
 
 
 def _is_numbered_heading(line: str, following: str, is_alone: bool) -> bool:

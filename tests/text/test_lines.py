@@ -158,6 +158,11 @@ def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
         assert not any(chunk.text.endswith("Water.") for chunk in chunks), size
     assert RecursiveChunker(chunk_size=100).chunk(sentence)[0].text.endswith("Water.")
 
+def test_title_after_a_page_break_keeps_with_what_follows() -> None:
+    text = f"{SENTENCES[0]}\n\n\f\nTea\n\n{SENTENCES[1]}"
+    assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
+
+
 
 def test_numbered_heading_keeps_with_the_one_below_it() -> None:
     text = f"{SENTENCES[0]}\n\n4. Rent, water and rubbish\n\n4.1. Rent\n\n{SENTENCES[1]}"
