@@ -289,10 +289,11 @@ def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
 
 
 def _comment_start(text: str, low: int, start: int, end: int) -> int:
-    """Return the start of the lines of a comment whose last line is given; -1 if too long."""
+    """Return the start of the lines of a comment whose last line is given, or -1."""
     if text.endswith("*/", start, end):
         opening = text.rfind("/*", max(low, end - _REACH), end)
-        return -1 if opening < 0 else line_start(text, opening)
+        first = line_start(text, opening) if opening >= 0 else -1
+        return first if text[first - 1 : first] in ("", "\n") else -1  # behind code: no lead
     first = max(low, end - _REACH)
     while start > first:
         above = text.rfind("\n", first, start - 1) + 1 or first

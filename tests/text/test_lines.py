@@ -162,6 +162,14 @@ def test_title_after_a_page_break_keeps_with_what_follows() -> None:
     text = f"{SENTENCES[0]}\n\n\f\nTea\n\n{SENTENCES[1]}"
     assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
 
+def test_comment_behind_code_is_no_lead() -> None:
+    text = (
+        "int teas[] = {\n    0, 1, /* green */\n    2, 3, /* black */\n    4, 5, /* white */\n};\n"
+    )
+    row = text.index("4, 5") - 4
+    assert lead_start(text, 0, row) == row
+    assert lead_start("a = 1;\n/* Two\n   teas. */\nb = 2;", 0, 26) == 7
+
 
 
 def test_numbered_heading_keeps_with_the_one_below_it() -> None:
