@@ -328,9 +328,7 @@ def _above(text: str, low: int, start: int) -> int:
     if not line or not is_title or (": " in line and _ends_front_matter(text, start)):
         return -1 if not line.startswith("|") else above
     over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)
-    return (
-        over if above > low and line_kind(text[over : above - 1].rstrip()) == "underline" else above
-    )
+    return over if above > low and line_kind(text[over : above - 1].rstrip()) in _RULES else above
 
 
 def _bordered_header(text: str, low: int, start: int) -> int:

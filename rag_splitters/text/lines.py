@@ -109,7 +109,8 @@ _OPEN_TAG = r"<(?:[A-Za-z]|!DOCTYPE|!doctype|\?xml)[^<>]*(?<!/)>\s*"
 _MARKED = re.compile(
     r"[ \t]*(?:"
     r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"
-    r"|(?P<heading>(?:(?<![ \t]{4})(?:#{1,6}|={1,6}|\*{2,8}|h[1-6]\.)[ \t]+\S.{0,150}"
+    r"|(?P<heading>(?:(?<![ \t]{4})"
+    r"(?:#{1,6}|={1,6}(?![ \t]+=)|=head[1-6]|\*{2,8}|h[1-6]\.)[ \t]+\S.{0,150}"
     r"|(?P<wiki>={2,6})[^=\s].{0,150}(?<![=\s])(?P=wiki)[ \t]*"  # ==Tea==
     r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph)\b.{0,150}"
     r"|\.\.[ \t]+rubric::[ \t]+\S.{0,150})\Z)"
@@ -128,7 +129,8 @@ _MARKED = re.compile(
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
     r"|\\(?:\[|(?:label|index\w*|begin)\b.{0,150})"  # LaTeX
     r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
-    r"|(?P<rule>(?=[^\n]*[|+])(?=[^\n]*(?:-|\+=))[|+:-][-+=| :\t]*\Z)"
+    r"|(?P<rule>(?=[^\n]*[|+])(?=[^\n]*(?:-|\+=))[|+:-][-+=| :\t]*\Z"
+    r"|[=-]{2,}(?:[ \t]+[=-]{2,})+[ \t]*\Z)"  # below columns
     r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--(?=[ \t]|\Z)|;;|%"
     r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
     rf"|(?P<item>{MARK}|[{DASHES}][ \t]))"

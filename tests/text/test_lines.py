@@ -161,6 +161,16 @@ def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
 def test_title_after_a_page_break_keeps_with_what_follows() -> None:
     text = f"{SENTENCES[0]}\n\n\f\nTea\n\n{SENTENCES[1]}"
     assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
+def test_header_keeps_with_its_columns() -> None:
+    header = "Tea    Minutes\n----   -------\n"
+    text = f"{SENTENCES[0]}\n\nTeas\n====\n\n{header}green  three\nblack  five\n"
+    assert lead_start(text, 0, text.index("green")) == text.index("Teas")
+    border = "=====  =======\n"
+    text = f"{SENTENCES[0]}\n\n{border}Tea    Minutes\n{border}green  three\n{border}\nIt ends."
+    assert lead_start(text, 0, text.index("green")) == text.index(border)
+    assert lead_start(text, 0, text.index("It ends")) == text.index("It ends")
+
+
 
 def test_comment_behind_code_is_no_lead() -> None:
     text = (
@@ -212,6 +222,8 @@ def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
         ("==Tea==", "heading"),
         ("== tea", "heading"),
         ("** Tea", "heading"),
+        ("====  ====", "rule"),
+        ("----   -----", "rule"),
         ("**Tea", "text"),
         ("==tea", "text"),
         (r"\subsection{Tea}", "heading"),
