@@ -151,8 +151,10 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     """Return for each line but the last whether its line break only wraps a paragraph.
 
-    Returns nothing if none does.
+    Returns nothing if none does. None does if most lines have columns.
     """
+    if 2 * sum("\t" in row or "   " in row for row in rows) > len(rows):
+        return []
     lengths = list(map(len, rows))
     longest = max(lengths)
     is_even = longest in _WIDTHS

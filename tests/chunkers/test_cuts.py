@@ -348,6 +348,12 @@ UNWRAPPED = {
         "Three Boats Came Home Before the Storm and Two Came After it\n"
         "Only the Lighthouse Keeper Saw What Happened on the Last Day"
     ),
+    "columns": (
+        "file-metadata\t\tabout the files of a package (owner, mode, time).\n"
+        "trivial\t\t\tshould be trivial to fix. It needs no test at all.\n"
+        "perf\t\t\tproblems of performance, memory and disk space.\n"
+        "docs\t\t\tabout manuals, examples and the pages of the site."
+    ),
     "log": "10:00:01 INFO server started on port 80\n10:00:02 WARN no cache\n10:00:03 INFO ready",
 }
 
