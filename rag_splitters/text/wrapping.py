@@ -22,7 +22,7 @@ _LINE_END = re.compile(  # in a wrapped paragraph; most lines begin with a word,
 _JOINED = re.compile("[\r\n\U0001f1e6-\U0001f1ff]")  # may belong to what follows
 _SLACK = 30  # characters that a wrapped line may lack: a joined word, narrow letters in a PDF
 _INNER_END = re.compile(
-    r"[.!?](?<=[^\W\d_]{2}.)[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
+    r"[.!?](?:(?<=[^\W\d_]{2}.)|(?<=\\&.))[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
 )  # of a sentence
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _LONGEST_GAP = 40  # characters of a mark and the white space after it before an offset
