@@ -87,7 +87,7 @@ _MONTH = (
     r"Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _WIKI = re.compile(r"=(?: ?=){0,5}")
-_JIRA = re.compile(r"h([1-6])\.[ \t]+(\S.*)")
+_MARKED_LEVEL = re.compile(r"(?:h(?=\d\.)|=head)([1-6])\.?[ \t]+(\S.*)")
 _NO_TITLE = re.compile(
     rf"-{{3,}}|END OF |(?:\d{{1,2}}[ ])?{_MONTH}\.?(?:[ ]\d{{1,2}},?)?[ ]\d{{4}}\Z"  # dates
     r"|[^:]{1,40}:[ \t]+(?:\S+[ \t]+)?\S*\d"  # Release Date: July 26
@@ -127,6 +127,7 @@ _MARKED = re.compile(
     r"|:{3,}[ \t]*[\w{].*"  # :::note
     r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
+    r"|=(?:begin|for|item|over)\b.*"  # POD
     r"|\\(?:\[|(?:label|index\w*|begin)\b.{0,150})"  # LaTeX
     r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
     r"|(?P<rule>(?=[^\n]*[|+])(?=[^\n]*(?:-|\+=))[|+:-][-+=| :\t]*\Z"
@@ -223,14 +224,16 @@ def keyword_heading(line: str, after: str) -> int:
 
 
 def wiki_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of a heading as MediaWiki, WikiText, Jira and Textile write it.
+    """Level and text of a heading as MediaWiki, WikiText, Jira, Textile and POD write it.
 
     >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("h2. Tea")
     ((2, 'Tea'), (2, 'Green'), (2, 'Tea'))
+    >>> wiki_heading("=head1 Tea")
+    (1, 'Tea')
     """
     content = line.strip(" \t")
-    if jira := _JIRA.fullmatch(content):
-        return int(jira[1]), jira[2]
+    if heading := _MARKED_LEVEL.fullmatch(content):
+        return int(heading[1]), heading[2]
     mark = _WIKI.match(content)
     if mark is None or not content.endswith(mark.group()):
         return None

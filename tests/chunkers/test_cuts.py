@@ -363,12 +363,12 @@ def test_line_break_inside_a_wrapped_paragraph_is_no_boundary() -> None:
     text = f"{WRAPPED}\n- an item of a list\n"
     assert unwrapped_lines(text)(0, len(text) - 1) == len(WRAPPED) + 1
 
+
 def test_sentence_of_a_manual_page_ends_before_its_escaped_stop() -> None:
     text = "It\\&. " * 3 + WRAPPED.replace("protocol. A", "protocol\\&. Eine").replace(
         ". The", "\\&. Die"
     )
     assert unwrapped_lines(text)(0, len(text)) == -1
-
 
 
 @pytest.mark.parametrize("text", UNWRAPPED.values(), ids=UNWRAPPED)

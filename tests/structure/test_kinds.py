@@ -277,3 +277,11 @@ def test_a_pdf_holds_prose_or_what_its_parser_wrote_in_markdown(
 ) -> None:
     assert detect_kind(text, metadata) == kind
     assert detect_kind(text, {**metadata, "page_start": 1}) == "text", "read by FileLoader"
+
+
+def test_manual_in_perl_leaves_it_code() -> None:
+    pod = "=head1 NAME\n\nTea - pours tea\n\n=head1 USE\n\nPour it.\n\n=cut\n"
+    code = (
+        "package Tea;\n\nuse strict;\nuse warnings;\n\nsub pour {\n    my ($pot) = @_;\n}\n\n1;\n"
+    )
+    assert (detect_kind(pod), detect_kind(f"{code}\n{pod}")) == ("text", "perl")

@@ -136,12 +136,12 @@ def test_own_word_begins_a_heading_where_words_have_no_ends() -> None:
     "heading",
     [
         *("Chapter 3", "Article IV: Rent", "Section 2.1", "§ 2a Rent", "Appendix: Rent"),
-        *("Глава 3", "h2. Rent", "==Rent=="),
+        *("Глава 3", "h2. Rent", "==Rent==", "=head2 Rent"),
     ],
 )
 def test_heading_of_the_outline_keeps_with_what_follows(heading: str, gap: str) -> None:
     text = f"{SENTENCES[0]}\n\n{heading}{gap}{SENTENCES[1]}\n{SENTENCES[2]}\n"
-    title = heading.removeprefix("h2. ").strip("=")
+    title = heading.removeprefix("h2. ").removeprefix("=head2 ").strip("=")
     assert [block.title for block in plain_headings(text)] == [title]
     for size in range(len(SENTENCES[0]) + len(heading) + 2, 160):
         chunks = RecursiveChunker(chunk_size=size).chunk(text)
@@ -158,9 +158,12 @@ def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
         assert not any(chunk.text.endswith("Water.") for chunk in chunks), size
     assert RecursiveChunker(chunk_size=100).chunk(sentence)[0].text.endswith("Water.")
 
+
 def test_title_after_a_page_break_keeps_with_what_follows() -> None:
     text = f"{SENTENCES[0]}\n\n\f\nTea\n\n{SENTENCES[1]}"
     assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
+
+
 def test_header_keeps_with_its_columns() -> None:
     header = "Tea    Minutes\n----   -------\n"
     text = f"{SENTENCES[0]}\n\nTeas\n====\n\n{header}green  three\nblack  five\n"
@@ -171,7 +174,6 @@ def test_header_keeps_with_its_columns() -> None:
     assert lead_start(text, 0, text.index("It ends")) == text.index("It ends")
 
 
-
 def test_comment_behind_code_is_no_lead() -> None:
     text = (
         "int teas[] = {\n    0, 1, /* green */\n    2, 3, /* black */\n    4, 5, /* white */\n};\n"
@@ -179,7 +181,6 @@ def test_comment_behind_code_is_no_lead() -> None:
     row = text.index("4, 5") - 4
     assert lead_start(text, 0, row) == row
     assert lead_start("a = 1;\n/* Two\n   teas. */\nb = 2;", 0, 26) == 7
-
 
 
 def test_numbered_heading_keeps_with_the_one_below_it() -> None:
@@ -234,6 +235,7 @@ def test_lead_in_with_a_comma_keeps_with_its_list() -> None:
         ("-----", "underline"),
         ("*****", "underline"),
         ("_____", "underline"),
+        ("=item tea", "label"),
         ("| --- | --- |", "rule"),
         ("# noqa: E501", "heading"),
         ("// Tea", "comment"),
