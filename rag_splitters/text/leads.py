@@ -44,7 +44,9 @@ _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
-_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%", "#")
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(\w?)")
+_WORDS = re.compile(r"\s*[\w`_\"'(].*[\w,)`*]\s*")
+_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%", "#", "```", "~~~")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
@@ -275,15 +277,18 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
 def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
     """Whether the sentence in the line from `start` to `end` goes on in what follows it.
 
-    That is a formula or, behind a blank line, text with a larger indentation, such as code or the
-    changes under the name of a version.
+    That is a formula, a fence or, behind a blank line, text with a larger indentation, such as code
+    or the changes under the name of a version.
     """
     if text[end - 1] in _SENTENCE_ENDS or (following := VISIBLE.search(text, cut)) is None:
         return False
     place, line = following.start(), text[start:end]
     if line.lstrip().startswith(_NO_SENTENCES) or line.rstrip(_BRACKETS)[-1:] in _SENTENCE_ENDS:
         return False
-    if text[place - 1] in " \t" and text.count("\n", end, place) > 1 and following[0] != "<":
+    is_apart = text.count("\n", end, place) > 1
+    if following[0] in "`~" and (fence := _FENCE.match(text, place)) and _WORDS.fullmatch(line):
+        return is_apart or bool(fence[1])
+    if text[place - 1] in " \t" and is_apart and following[0] != "<":
         return _indent(_line_at(text, place)) > _indent(text[line_start(text, start) : end])
     return following[0] in "\\$%.`" and _FORMULA.match(text, place) is not None
 

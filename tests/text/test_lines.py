@@ -159,6 +159,25 @@ def test_section_with_a_full_stop_keeps_with_what_follows() -> None:
     assert RecursiveChunker(chunk_size=100).chunk(sentence)[0].text.endswith("Water.")
 
 
+@pytest.mark.parametrize(
+    ("line", "fence", "is_lead"),
+    [
+        ("To install it, run", "\n\n```\npip", True),
+        ("It is the same as `tea`", "\n```python\ntea", True),
+        ("It is the same as `tea`", "\n```\ntea", False),
+        ("It is the same.", "\n\n~~~\ntea", False),
+        ("* `tea`", "\n\n~~~\ntea", False),
+        ("```sh\ntea\n```", "\n\n~~~\ntea", False),
+    ],
+)
+def test_sentence_that_goes_on_in_a_fence_keeps_with_it(
+    line: str, fence: str, is_lead: bool
+) -> None:
+    text = f"{SENTENCES[0]}\n\n{line}{fence}"
+    cut = len(text) - len(fence.lstrip())
+    assert (lead_start(text, 0, cut) < cut) is is_lead
+
+
 def test_title_after_a_page_break_keeps_with_what_follows() -> None:
     text = f"{SENTENCES[0]}\n\n\f\nTea\n\n{SENTENCES[1]}"
     assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
