@@ -60,24 +60,44 @@ def window_start(text: str, position: int) -> int:
     position = max(len(text[: max(position, 0)].rstrip("\r\n")) - 1, 0)
     blanks = ((text.rfind(each, 0, position), len(each)) for each in ("\n\n", "\n\r\n"))
     paragraph = max((at + length for at, length in blanks if at >= 0), default=0)
-    start = position - (position - paragraph) % _WINDOW
-    while start > paragraph and _JOINED.match(text, start - 1):
-        start -= _WINDOW
-    return start
+    starts = _window_starts(text, [paragraph], position)[:-1]
+    while len(starts) > 1 and _JOINED.match(text, starts[-1] - 1):
+        del starts[-1]
+    return starts[-1]
+
+
+def _window_starts(text: str, starts: list[int], position: int) -> list[int]:
+    """Add the starts of windows after the last of these, up to the first one after `position`."""
+    while starts[-1] <= position:
+        starts.append(_after(text, starts[-1], _WINDOW))
+    return starts
+
+
+def _after(text: str, start: int, length: int) -> int:
+    """Return the offset `length` characters after `start`, where CRLF counts as one.
+
+    >>> _after("a\\r\\nb\\r\\nc", 0, 4)
+    6
+    """
+    end = start + length
+    while (stop := start + length + text.count("\r", start, end)) > end:
+        end = stop
+    return end
 
 
 class _Window:
     """Lines of a paragraph that are compared with each other, to find those that are not wrapped.
 
     It is a whole paragraph or, in a long one, a part that begins at a multiple of `_WINDOW`
-    characters, so that an answer does not depend on what was asked before. Lines around such a part
-    are compared, too.
+    characters, where CRLF counts as one, so that an answer does not depend on what was asked
+    before. Lines around such a part are compared, too.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.blank_lines = ("\n\n", "\n\r\n") if "\r" in text else ("\n\n",)
         self.paragraph = self.start = self.end = 0
+        self.starts = [0]  # of the windows of the paragraph
         self.line_ends: list[int] = []
 
     def last_line_end(self, low: int, high: int) -> int:
@@ -108,15 +128,19 @@ class _Window:
             self.paragraph = start + length
         elif not is_near:
             self.paragraph = 0
-        low = self.paragraph + (line - self.paragraph) // _WINDOW * _WINDOW
-        last = _next_line(text, low + _WINDOW + _AROUND)
+        if self.starts[0] != self.paragraph:
+            self.starts = [self.paragraph]
+        index = bisect_right(_window_starts(text, self.starts, line), line) - 1
+        low, stop = self.starts[index : index + 2]
+        last = _next_line(text, _after(text, stop, _AROUND))
         ends = [text.find(blank, cut - 1, last + 1) + 1 for blank in self.blank_lines]
         last = min(filter(None, ends), default=last)
-        self.end = min(_next_line(text, low + _WINDOW), last)
+        self.end = min(_next_line(text, stop), last)
         self.start, first = low, self.paragraph
         if low > self.paragraph:
             self.start = _next_line(text, low)
-            first = max(first, _next_line(text, low - _AROUND))
+            before = _after(text, self.starts[index - 1], _WINDOW - _AROUND)
+            first = max(first, _next_line(text, before))
         line_ends = _line_ends(text, first, last)
         self.line_ends = [end for end in line_ends if self.start < end <= self.end]
 
@@ -210,8 +234,8 @@ def clauses(text: str) -> Finder:
 
 
 def _last_clause(text: str, low: int, high: int) -> int:
-    cut = -1
-    for match in _CLAUSE.finditer(text, low + 2 * (high - low) // 3, high):
+    cut, length = -1, high - low - text.count("\r", low, high)
+    for match in _CLAUSE.finditer(text, _after(text, low, 2 * length // 3), high):
         cut = match.end()
     return cut if cut > low else -1
 

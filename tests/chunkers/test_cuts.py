@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_splitters import (
@@ -336,6 +336,34 @@ def test_line_end_is_inside_what_is_searched(rows: list[str], data: st.DataObjec
 def test_line_before_a_wrapped_paragraph_is_a_line() -> None:
     text = "x" * 600 + "\n" + "a wrapped paragraph of lower case words that goes on and\n" * 6
     assert unwrapped_lines(text)(0, 640) == 601
+
+
+ROWS = (
+    "a wrapped paragraph of lower case words that goes on and",
+    "It ends. And it goes on with words to the end of the line",
+    "Tea",
+    "It is short, or not",
+)
+
+
+@example("0302133212332113001032001131202000")
+@given(st.text("0123", max_size=60))
+def test_line_breaks_of_two_characters_change_no_line_end(numbers: str) -> None:
+    text = "\n".join(ROWS[int(number)] for number in numbers)
+    other = text.replace("\n", "\r\n")
+    find, find_in_other = unwrapped_lines(text), unwrapped_lines(other)
+    high = len(text)
+    while high > 0:
+        cut = find(0, high)
+        high_in_other = high + text.count("\n", 0, high)
+        cut_in_other = find_in_other(0, high_in_other)
+        assert cut == cut_in_other - other.count("\r", 0, max(cut_in_other, 0))
+        high = cut - 1
+
+
+def test_line_breaks_of_two_characters_change_no_clause() -> None:
+    text = "x" * 54 + ", " + "y\n" * 12
+    assert clauses(text)(0, len(text)) == clauses(text.replace("\n", "\r\n"))(0, 92) == 56
 
 
 UNWRAPPED = {
