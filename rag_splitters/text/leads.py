@@ -211,6 +211,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if kind in ("heading", "label", "anchor"):
         is_star = kind == "heading" and content[0] == "*"  # of Org, or an item of a wiki
         return (-1 if is_star and not _begins_paragraph(text, low, start) else start), "lead"
+    if content[0] in ".\\" and text.startswith(".TP", above := _line_above(text, low, start)):
+        return above, "lead"  # the term of a paragraph in a manual page
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
         return (element if element >= 0 else start), "lead"
@@ -260,7 +262,7 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     before it. Below a field with a value, as in a head or in YAML, it is the line, and so it is
     below a line with a larger indentation, as in code, if nothing precedes the paragraph.
     """
-    above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
+    above = _line_above(text, low, start)
     is_field = text[end - 1] == ":" and _FIELD.match(text, start, end)
     if is_field and _FIELD.match(text, above, start):
         return start
@@ -312,13 +314,13 @@ def _directive_start(text: str, low: int, start: int) -> int:
     """Return the start of the directive whose first line or last option is at `start`, or -1."""
     low = max(low, start - _REACH)
     while (line := _line_at(text, start).lstrip()).startswith(":") and start > low:
-        start = max(text.rfind("\n", low, start - 1) + 1, low)
+        start = _line_above(text, low, start)
     return start if line.startswith("..") and line_kind(line) == "label" else -1
 
 
 def _is_underline(text: str, low: int, start: int, line: str) -> bool:
     """Whether a row of marks underlines the line above it, which begins a paragraph."""
-    above = text.rfind("\n", low, max(start - 1, low)) + 1 or low
+    above = _line_above(text, low, start)
     title = text[above:start].strip()
     return bool(title) and underlines(line, title) and _begins_paragraph(text, low, above)
 
@@ -327,12 +329,12 @@ def _above(text: str, low: int, start: int) -> int:
     """Return the start of a title with overline, or of a table header, above a line."""
     if start <= low:
         return start
-    above = max(text.rfind("\n", low, start - 1) + 1, low)
+    above = _line_above(text, low, start)
     line = text[above : start - 1].rstrip()
     is_title = len(line) <= 2 * _LONGEST_TITLE and not is_bullet(line)
     if not line or not is_title or (": " in line and _ends_front_matter(text, start)):
         return -1 if not line.startswith("|") else above
-    over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)
+    over = _line_above(text, low, above)
     return over if above > low and line_kind(text[over : above - 1].rstrip()) in _RULES else above
 
 
@@ -345,11 +347,16 @@ def _bordered_header(text: str, low: int, start: int) -> int:
     while borders < 2 and start - top < _REACH:
         if top <= low:
             return top if first == "+" else -1
-        above = max(text.rfind("\n", low, top - 1) + 1, low)
+        above = _line_above(text, low, top)
         if not (mark := text[above:top].lstrip()[:1]) or mark not in "|+":
             return top
         top, first, borders = above, mark, borders + (mark == "+")
     return -1
+
+
+def _line_above(text: str, low: int, start: int) -> int:
+    """Return the start of the line above the one at `start`, or `low`."""
+    return max(text.rfind("\n", low, max(start - 1, low)) + 1, low)
 
 
 def _ends_front_matter(text: str, start: int) -> bool:

@@ -183,6 +183,12 @@ def test_title_after_a_page_break_keeps_with_what_follows() -> None:
     assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index("Tea")
 
 
+@pytest.mark.parametrize("term", [r"\fB\-1\fP", r".B \-1", ".BR tea (1)"])
+def test_term_of_a_manual_page_keeps_with_its_text(term: str) -> None:
+    text = f"{SENTENCES[0]}\n.TP \n{term}\n{SENTENCES[1]}\n"
+    assert lead_start(text, 0, text.index(SENTENCES[1])) == text.index(".TP")
+
+
 def test_header_keeps_with_its_columns() -> None:
     header = "Tea    Minutes\n----   -------\n"
     text = f"{SENTENCES[0]}\n\nTeas\n====\n\n{header}green  three\nblack  five\n"
