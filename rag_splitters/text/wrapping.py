@@ -152,13 +152,15 @@ def _next_line(text: str, position: int) -> int:
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
     """Return the ends of the lines from `start` to `end` that are not wrapped, sorted."""
-    rows = text[start:end].split("\n")
+    paragraph = text[start:end]
+    rows = paragraph.split("\n")
     if not rows[-1]:  # the line after the last one, unless the paragraph has ended
         rows[-1] = text[end : end + _WIDTHS[-1]].partition("\n")[0]
     contents = [row.strip() for row in rows]
     if not contents[-1]:
         del contents[-1]
-    wrapped = _wrapped_breaks(contents)
+    may_be_columns = "\t" in paragraph or "   " in paragraph
+    wrapped = [] if may_be_columns and _has_columns(contents) else _wrapped_breaks(contents)
     items: Collection[int] = ()
     if any(wrapped):
         items = {match.end() for match in _LINE_END.finditer(text, start, end + _AHEAD)}
@@ -172,13 +174,16 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
     ]
 
 
+def _has_columns(rows: Sequence[str]) -> bool:
+    """Whether most lines have columns, with tabs or wide gaps between them."""
+    return 2 * sum("\t" in row or "   " in row for row in rows) > len(rows)
+
+
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     """Return for each line but the last whether its line break only wraps a paragraph.
 
-    Returns nothing if none does. None does if most lines have columns.
+    Returns nothing if none does.
     """
-    if 2 * sum("\t" in row or "   " in row for row in rows) > len(rows):
-        return []
     lengths = list(map(len, rows))
     longest = max(lengths)
     is_even = longest in _WIDTHS
