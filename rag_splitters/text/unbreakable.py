@@ -28,7 +28,10 @@ _BLOCKS = ("item", "lettered", "quote")
 _MOST_INDENT = 8  # columns of indentation from the mark of an item to its paragraphs
 _LINE = re.compile(r"[^\s][^\n]*")
 _FIELD = r'(?:"(?:[^"\n]|"")*"|[^",;\t\n]*)'
-_DATA_ROWS = re.compile(rf"(?:{_FIELD}(?:[,;\t](?! ){_FIELD})+\r?(?:\n|\Z)){{2,}}")
+_INDENTED_PROSE = r"\t+(?:[\w'`.,()-]+ +){4}"  # four words behind tabs, as in a changelog
+_DATA_ROWS = re.compile(
+    rf"(?:(?!{_INDENTED_PROSE}){_FIELD}(?:[,;\t](?! ){_FIELD})+\r?(?:\n|\Z)){{2,}}"
+)
 _ROW_MARKS = ("\t", ',"', '",', ';"')
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 

@@ -49,6 +49,7 @@ WHOLE = {
 BREAKABLE = {
     "paragraph": SENTENCES,
     "heading": "# Tea",
+    "paragraph indented with tabs": "\tIt is filled from\n\tthe tap. It must not\n\tbe too full.",
     "dialogue": f"— {SENTENCES}",
     "number in a line": "It has 1. a lid and 2. a spout. It boils.",
     "fence that is not closed": f"```\n{SENTENCES}",
