@@ -63,8 +63,8 @@ class IndexOptions(BaseModel):
     summaries; or a chat model that summarizes each parent, or a function from a parent's text to
     texts. Pass it whenever you open the index to write."""
     batch_size: Count | None = None
-    """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
-    fewer."""
+    """Number of children to embed and write at once; None: 1,000, or fewer if the store accepts
+    fewer. Chroma stops all threads of the process while it writes them to a folder or to memory."""
     model_name: str | None = None
     """Name of the embedding model, by which an index is recognised when it is opened again. None:
     the name of the model itself; a function without one, such as a lambda, needs this."""

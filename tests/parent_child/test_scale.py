@@ -76,7 +76,7 @@ def test_memory_does_not_grow_with_the_number_of_children(tmp_path: Path) -> Non
     (quarter, whole), (few, many) = told["peaks"], told["counts"]
     assert many >= CHILDREN
     assert 3.5 < many / few < 4.5
-    assert max(told["sizes"]) <= min(told["limit"], 4000)
+    assert max(told["sizes"]) <= min(told["limit"], 1000)
     assert sum(told["sizes"]) == many
     assert told["found"]
     grown = (whole - quarter) - (many - few) * INDEXED

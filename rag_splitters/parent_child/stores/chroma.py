@@ -41,7 +41,6 @@ MODEL_LABEL = "embedding_model"
 _CONFIGURATION: CreateCollectionConfiguration = {
     "hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 }
-_WRITE_BATCH = 4000  # Chroma writes its index again for each call
 _SAMPLE = 100
 _QUERIES = 20  # while others delete what is found
 _clients_lock = threading.Lock()
@@ -410,7 +409,7 @@ class ChromaChildren(ChildStore):
     @property
     def batch_size(self) -> int:
         limit = self._collection._client.get_max_batch_size()
-        size = self.requested_batch_size or min(_WRITE_BATCH, limit)
+        size = self.requested_batch_size or min(CHILDREN_AT_ONCE, limit)
         if size > limit:
             raise InputError(
                 f"batch_size must not exceed what this Chroma takes ({limit}), got {size}"
