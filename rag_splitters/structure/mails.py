@@ -22,6 +22,7 @@ from rag_splitters.text.charsets import WESTERN, declared_encoding, is_damaged_u
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
 from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
+from rag_splitters.text.surrogates import without_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -134,8 +135,12 @@ def begins_mail(text: str) -> bool:
     """
     if _MESSAGE.match(text) or not _HEADER_LINE.match(text):
         return _MESSAGE.match(text) is not None
-    names = {name.lower() for name in HeaderParser().parsestr(text[:_LONGEST_HEADER])}
+    names = {name.lower() for name in _parse_headers(text[:_LONGEST_HEADER])}
     return len(names & _USUAL_HEADERS) > 1 and bool(names & {"from", "subject"})
+
+
+def _parse_headers(text: str) -> Message:
+    return HeaderParser().parsestr(without_surrogates(text))  # which it cannot encode
 
 
 def may_be_mail(text: str) -> bool:
@@ -194,7 +199,7 @@ class _Reader:
         stop, body = blank.span() if blank else (end, end)
         if start < end and self.text.startswith(("\n", "\r\n"), start):
             stop, body = start, start + 1  # a part without headers
-        headers = HeaderParser().parsestr(self.text[start:stop] + "\n\n")
+        headers = _parse_headers(self.text[start:stop] + "\n\n")
         for name in ("content-type", "content-disposition"):
             if len(value := str(headers.get(name, ""))) > _LONGEST_HEADER:
                 headers.replace_header(name, value[:_LONGEST_HEADER])

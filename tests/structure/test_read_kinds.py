@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+import regex
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
@@ -470,21 +471,32 @@ def test_a_speaker_stands_where_the_tag_does() -> None:
 # Whatever comes
 
 
-@given(st.sampled_from(READ_KINDS), st.data())
-def test_any_text_is_read_or_refused(kind: str, data: st.DataObject) -> None:
-    marks: dict[str, Sequence[str]] = {
-        "notebook": ['{"cells":[', '{"cell_type":"code","source":', '"x\\n\\u00e9"', "[", "]", "}",
-                     ",", '"outputs":[{"text":'],
-        "subtitles": ["00:00:01,000 --> 00:00:02,000\n", "WEBVTT\n", "\n", "NOTE", "<v A>", "-"],
-        "mail": ["From a@b Mon 2024\n", "Subject: =?utf-8?q?=C3=A9?=\n", "\n", "--x\n", "--x--\n",
-                 "> a\n", "Content-Type: multipart/mixed; boundary=x\n",
-                 "Content-Type: message/rfc822\n", "=C3=\n", "é\ud800", "\x00",
-                 "Content-Type: text/html; charset=shift_jis\n",
-                 "Content-Transfer-Encoding: base64\n",
-                 "Content-Transfer-Encoding: quoted-printable\n"],
-    }  # fmt: skip
-    parts = st.one_of(st.sampled_from(marks[kind]), st.text(max_size=5))
-    raw = "".join(data.draw(st.lists(parts, max_size=25)))
+MARKS: dict[str, Sequence[str]] = {
+    "notebook": ['{"cells":[', '{"cell_type":"code","source":', '"x\\n\\u00e9"', "[", "]", "}",
+                 ",", '"outputs":[{"text":'],
+    "subtitles": ["00:00:01,000 --> 00:00:02,000\n", "WEBVTT\n", "\n", "NOTE", "<v A>", "-"],
+    "mail": ["From a@b Mon 2024\n", "Subject: =?utf-8?q?=C3=A9?=\n", "\n", "--x\n", "--x--\n",
+             "> a\n", "Content-Type: multipart/mixed; boundary=x\n",
+             "Content-Type: message/rfc822\n", "=C3=\n", "é\ud800", "\x00",
+             "Content-Type: text/html; charset=shift_jis\n",
+             "Content-Transfer-Encoding: base64\n",
+             "Content-Transfer-Encoding: quoted-printable\n"],
+}  # fmt: skip
+
+
+@st.composite
+def raw_texts(draw: st.DrawFn) -> tuple[str, str]:
+    """A kind, and a text with its marks."""
+    kind = draw(st.sampled_from(READ_KINDS))
+    parts = st.one_of(st.sampled_from(MARKS[kind]), st.text(max_size=5))
+    return kind, "".join(draw(st.lists(parts, max_size=25)))
+
+
+@example(("subtitles", "00:00:01,000 --> 00:00:02,000\n0\u0300\u0300\u0300"))
+@example(("mail", "Content-Type: text/html; name=\ud800\nSubject: \ud800\n\nTea"))
+@given(raw_texts())
+def test_any_text_is_read_or_refused(kind_and_text: tuple[str, str]) -> None:
+    kind, raw = kind_and_text
     try:
         readings = read_kind(raw, kind)
     except UnreadableError:
@@ -499,7 +511,9 @@ def test_any_text_is_read_or_refused(kind: str, data: st.DataObject) -> None:
     for size in (30, 3):
         chunks: list[Chunk] = AutoChunker(chunk_size=size).chunk(raw, metadata=metadata)
         assert [c.start for c in chunks] == sorted(c.start for c in chunks)
-        assert all(len(c.text) <= size and c.start < c.end <= len(raw) for c in chunks)
+        assert all(c.start < c.end <= len(raw) for c in chunks)
+        too_long = [c.text for c in chunks if len(c.text) > size]
+        assert all(regex.fullmatch(r"\X", text, regex.DOTALL) for text in too_long)
 
 
 # Files
