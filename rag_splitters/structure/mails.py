@@ -75,7 +75,9 @@ class _Part(NamedTuple):
 
     @property
     def is_attachment(self) -> bool:
-        """Whether it is an attachment, to be saved and not displayed."""
+        """Whether it is to be saved and not displayed; a whole message never is."""
+        if self.depth == 0:
+            return False
         disposition = self.headers.get_content_disposition()
         return disposition == "attachment" or (disposition is None and self.name != "")
 

@@ -451,11 +451,13 @@ HEADERS = "From: a@b\nSubject: Tea\nMIME-Version: 1.0\n"
         (HEADERS + "Content-Transfer-Encoding: base64\n\nSGVsbG8gdGhlcmU", "Hello there"),
         (HEADERS + "Content-Type: image/png\n\nabc", ""),
         (HEADERS + "Content-Type: text/plain; charset=latin-1\n\nCafé", "Café"),
+        (HEADERS + "Content-Type: text/plain; name=tea.txt\n\nIt is hot.", "It is hot."),
         (HEADERS, ""),
         (f"{HEADERS}Content-Transfer-Encoding: quoted-printable\n\nIn =\ntime\nfor\n"
          .replace("\n", "\r"), "In time\rfor"),
     ],
-    ids=["unclosed", "no boundary", "charset", "cut base64", "image", "8bit", "no body", "CR"],
+    ids=["unclosed", "no boundary", "charset", "cut base64", "image", "8bit", "name", "no body",
+         "CR"],
 )  # fmt: skip
 def test_damaged_mails(raw: str, text: str) -> None:
     assert text_of(raw, "mail") == text
