@@ -44,9 +44,8 @@ _FORMULA = re.compile(
     r"(?:%.{0,150}\n\s*){0,5}(?:\\\[(?!\w+\])|\$\$|\.\. math::|`{3}\{?math\b"  # no \[aq] of troff
     r"|\\begin\{(?:align|displaymath|eqnarray|equation|gather|math|multline))"
 )
-_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(\w?)")
-_WORDS = re.compile(r"\s*[\w`_\"'(].*[\w,)`*]\s*")
-_NO_SENTENCES = ("\\begin{", "\\end{", "\\]", "$$", "%", "#", "```", "~~~")
+_FENCES = ("```", "~~~")
+_NO_SENTENCES = (*_FENCES, "\\begin{", "\\end{", "\\]", "$$", "%", "#")
 _FIELD = re.compile(r"[ \t]*[\w-]+:(?:[ \t]+\S|\Z)")
 _COLONS = (":", "：", ":**", ":__")
 _PARAGRAPH_ENDS = ("\n\n", "\n\r\n", "\n```", "\\end{", "\\]")
@@ -288,8 +287,9 @@ def _goes_on(text: str, start: int, end: int, cut: int) -> bool:
     if line.lstrip().startswith(_NO_SENTENCES) or line.rstrip(_BRACKETS)[-1:] in _SENTENCE_ENDS:
         return False
     is_apart = text.count("\n", end, place) > 1
-    if following[0] in "`~" and (fence := _FENCE.match(text, place)) and _WORDS.fullmatch(line):
-        return is_apart or bool(fence[1])
+    is_fence = text.startswith(_FENCES, place) and text[end - 1] not in ">|"
+    if is_fence and line_kind(line.strip()) == "text":
+        return is_apart or line_kind(_line_at(text, place)) == "label"
     if text[place - 1] in " \t" and is_apart and following[0] != "<":
         return _indent(_line_at(text, place)) > _indent(text[line_start(text, start) : end])
     return following[0] in "\\$%.`" and _FORMULA.match(text, place) is not None
