@@ -251,17 +251,18 @@ class _Reader:
         if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
             data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
             inner = _Reader(data.decode("latin-1"), self.options, self.name, is_bytes=True)
-            inner._write_with_headers(inner.part(0, len(data), depth=part.depth + 1))
+            inner._write_with_headers(0, len(data), part.depth + 1)
             self._begin()
             self.writer.add(inner.writer.excerpt().text, part.start, part.end)
         else:
-            self._write_with_headers(self.part(part.start, part.end, depth=part.depth + 1))
+            self._write_with_headers(part.start, part.end, part.depth + 1)
 
-    def _write_with_headers(self, message: _Part) -> None:
+    def _write_with_headers(self, start: int, end: int, depth: int) -> None:
+        message = self.part(start, end, depth=depth)
         headers = self._metadata_of(message).items()
         self._begin()
         text = "\n".join(f"{key.capitalize()}: {value}" for key, value in headers)
-        self.writer.add(text, message.start, message.start)
+        self.writer.add(text, start, message.start)
         self._write(message)
 
     def _parts_of(self, part: _Part) -> Iterator[_Part]:

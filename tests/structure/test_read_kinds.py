@@ -496,6 +496,7 @@ def raw_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 @example(("subtitles", "00:00:01,000 --> 00:00:02,000\n0\u0300\u0300\u0300"))
 @example(("mail", "Content-Type: text/html; name=\ud800\nSubject: \ud800\n\nTea"))
+@example(("mail", "Content-Type: message/rfc822\n\nSubject: Tea\n"))
 @given(raw_texts())
 def test_any_text_is_read_or_refused(kind_and_text: tuple[str, str]) -> None:
     kind, raw = kind_and_text
