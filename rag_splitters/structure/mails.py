@@ -58,9 +58,10 @@ MAIL_KEYS = ("subject", "sender", "date")
 
 
 class _Part(NamedTuple):
-    """A message, or a part of one: its headers, and the position of its content."""
+    """A message, or a part of one: its headers, where they begin, and where its content is."""
 
     headers: Message
+    begin: int
     start: int
     end: int
     default_type: str = "text/plain"
@@ -205,7 +206,7 @@ class _Reader:
         for name in ("content-type", "content-disposition"):
             if len(value := str(headers.get(name, ""))) > _LONGEST_HEADER:
                 headers.replace_header(name, value[:_LONGEST_HEADER])
-        return _Part(headers, body, end, default_type, depth)
+        return _Part(headers, start, body, end, default_type, depth)
 
     def _metadata_of(self, part: _Part) -> dict[str, str]:
         """Return the subject, sender and date of a message, as far as it has them."""
@@ -236,7 +237,7 @@ class _Reader:
         elif part.is_attachment:
             if self.options.attachments and part.type.startswith("text/"):
                 self._begin()
-                self.writer.add(f"Attachment: {part.name or part.type}\n\n", part.start, part.start)
+                self.writer.add(f"Attachment: {part.name or part.type}\n\n", part.begin, part.start)
                 self._write_text(part)
         elif part.type.startswith("text/"):
             self._begin()
@@ -251,18 +252,17 @@ class _Reader:
         if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
             data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
             inner = _Reader(data.decode("latin-1"), self.options, self.name, is_bytes=True)
-            inner._write_with_headers(0, len(data), part.depth + 1)
+            inner._write_with_headers(inner.part(0, len(data), depth=part.depth + 1))
             self._begin()
             self.writer.add(inner.writer.excerpt().text, part.start, part.end)
         else:
-            self._write_with_headers(part.start, part.end, part.depth + 1)
+            self._write_with_headers(self.part(part.start, part.end, depth=part.depth + 1))
 
-    def _write_with_headers(self, start: int, end: int, depth: int) -> None:
-        message = self.part(start, end, depth=depth)
+    def _write_with_headers(self, message: _Part) -> None:
         headers = self._metadata_of(message).items()
         self._begin()
         text = "\n".join(f"{key.capitalize()}: {value}" for key, value in headers)
-        self.writer.add(text, start, message.start)
+        self.writer.add(text, message.begin, message.start)
         self._write(message)
 
     def _parts_of(self, part: _Part) -> Iterator[_Part]:
@@ -285,7 +285,7 @@ class _Reader:
         if start >= 0:  # the last part was not closed
             yield self.part(part.start + start, part.end, default, part.depth + 1)
         elif position == 0:
-            yield _Part(Message(), part.start, part.end, "text/plain", part.depth + 1)
+            yield _Part(Message(), part.start, part.start, part.end, depth=part.depth + 1)
 
     def _best(self, parts: list[_Part]) -> list[_Part]:
         """Choose of alternatives the plain text if it is not blank, else the last HTML, if any."""

@@ -347,6 +347,11 @@ def test_quotations_and_attachments_are_kept_or_dropped() -> None:
         "Yes.\n\nAnn\n\nAttachment: list.csv\n\na,b\n1,2\n\n"
         "Subject: Inside\nSender: Ann <ann@example.org>\n\nForwarded words."
     )
+    (reading,) = read_kind(raw, "mail", ReadingOptions(attachments=True))
+    for line, source in {"Attachment": "filename=", "Subject": "Subject: Inside"}.items():
+        start = reading.text.index(f"\n{line}: ") + 1
+        low, high = reading.excerpt.bounds(start, reading.text.index("\n", start))
+        assert source in raw[low:high], "it is where the headers are"
 
 
 def test_a_wrong_encoding_is_named_in_a_warning(
