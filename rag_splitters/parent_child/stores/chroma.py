@@ -41,6 +41,7 @@ MODEL_LABEL = "embedding_model"
 _CONFIGURATION: CreateCollectionConfiguration = {
     "hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 }
+_EMBEDDED_AT_ONCE = 4000  # children: several requests to a model, which go side by side
 _SAMPLE = 100
 _QUERIES = 20  # while others delete what is found
 _clients_lock = threading.Lock()
@@ -207,7 +208,8 @@ class ChromaChildren(ChildStore):
             return dict.fromkeys(old_keys) | child.metadata | {EDITION_KEY: turn.number}
 
         new = [(child, draft) for draft in drafts for child in draft.new_children]
-        for pairs in batched(new, self.batch_size):
+        at_once = min(self.batch_size, CHILDREN_AT_ONCE)  # all threads stop while Chroma writes
+        for pairs in batched(new, at_once):
             await turn.confirm()
             await self._call(
                 self._collection.upsert,
@@ -217,7 +219,7 @@ class ChromaChildren(ChildStore):
                 metadatas=[written(draft, child) for child, draft in pairs],
             )
         updated = [(child, draft) for draft in drafts for child in draft.updated_children]
-        for pairs in batched(updated, self.batch_size):
+        for pairs in batched(updated, at_once):
             await turn.confirm()
             await self._call(
                 self._collection.update,
@@ -409,7 +411,7 @@ class ChromaChildren(ChildStore):
     @property
     def batch_size(self) -> int:
         limit = self._collection._client.get_max_batch_size()
-        size = self.requested_batch_size or min(CHILDREN_AT_ONCE, limit)
+        size = self.requested_batch_size or min(_EMBEDDED_AT_ONCE, limit)
         if size > limit:
             raise InputError(
                 f"batch_size must not exceed what this Chroma takes ({limit}), got {size}"
