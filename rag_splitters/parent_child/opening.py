@@ -63,8 +63,8 @@ class IndexOptions(BaseModel):
     summaries; or a chat model that summarizes each parent, or a function from a parent's text to
     texts. Pass it whenever you open the index to write."""
     batch_size: Count | None = None
-    """Number of children to embed at once; None: 4,000, or fewer if the store accepts fewer. At most
-    1,000 are written at once, as Chroma stops all threads of a process while it writes."""
+    """Number of children to embed at once; None: 4,000, or fewer if the store accepts fewer. At
+    most 1,000 are written at once, as Chroma stops all threads of a process while it writes."""
     model_name: str | None = None
     """Name of the embedding model, by which an index is recognised when it is opened again. None:
     the name of the model itself; a function without one, such as a lambda, needs this."""
