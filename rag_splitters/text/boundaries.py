@@ -138,6 +138,23 @@ def next_word(text: str, position: int, end: int) -> int:
     return -1
 
 
+def count_characters(text: str, start: int, end: int) -> int:
+    """Return the number of characters from `start` to `end`, where CRLF counts as one."""
+    return end - start - text.count("\r", start, end)
+
+
+def skip_characters(text: str, start: int, count: int) -> int:
+    """Return the offset `count` characters after `start`, where CRLF counts as one.
+
+    >>> skip_characters("a\\r\\nb\\r\\nc", 0, 4)
+    6
+    """
+    end = start + count
+    while (stop := start + count + text.count("\r", start, end)) > end:
+        end = stop
+    return end
+
+
 def skip_space(text: str, position: int) -> int:
     """Return the first cluster at or after `position` that is not white space, or the end."""
     if position < len(text) and not text[position].isspace():
@@ -241,7 +258,8 @@ def _last_sentence(text: str, low: int, high: int) -> int:
     cut = last_sentence_cut(text, low, high)
     if cut < 0 or not text.startswith(_PRONOUNS, cut):
         return cut
-    middle, earlier = low + (high - low) // 3, cut
+    middle = skip_characters(text, low, count_characters(text, low, high) // 3)
+    earlier = cut
     while text.startswith(_PRONOUNS, earlier):
         earlier = last_sentence_cut(text, middle, earlier - 1)
         end = space_start(text, low, earlier)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from rag_splitters.text.boundaries import line_start, skip_space, trim_space
+from rag_splitters.text.boundaries import count_characters, line_start, skip_space, trim_space
 from rag_splitters.text.lines import (
     CAPTION,
     HEADING_NUMBER,
@@ -110,7 +110,7 @@ def _leads_start(text: str, low: int, cut: int) -> int:
             return cut if start == behind else start
         titles += kind == "title"
         is_strong = is_strong or (start == behind and kind != "outer")
-        if titles > _TITLES or cut - lead > _REACH:
+        if titles > _TITLES or count_characters(text, lead, cut) > _REACH:
             return cut
         start = lead
         if start <= low:
@@ -268,11 +268,12 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     blank = max(text.rfind(end, low, start) for end in _PARAGRAPH_ENDS)
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
-    is_short = end - paragraph <= _SHORT_PARAGRAPH <= paragraph - low
+    length = count_characters(text, paragraph, end)
+    is_short = length <= _SHORT_PARAGRAPH <= count_characters(text, low, paragraph)
     if sentence >= 0 and not is_short:
         return sentence
     is_code = paragraph <= low < above and _indent(text[above:start]) > _indent(text[start:end])
-    return start if is_code or end - paragraph > _REACH else paragraph
+    return start if is_code or length > _REACH else paragraph
 
 
 def _goes_on(text: str, start: int, end: int, cut: int) -> bool:

@@ -44,8 +44,8 @@ LETTERED = r"(?:[A-Za-z]|[ivx]{1,4}|[IVX]{1,4})\.(?=[ \t]+(?!\w\.)[^\W\d])"
 """Pattern of a mark that begins an item only after a blank line or the end of a clause."""
 NO_MARK = re.compile(r"[ \t]{0,20}[A-Za-z]{2}(?:[A-Za-z]{4}|[A-Za-z]{0,3}(?![A-Za-z.)]))")
 """Pattern of a line that begins with a word, and so is no item. Most lines do."""
-AFTER_CLAUSE = r"(?<![^\s.;:,!?]\n)"
-"""Pattern that matches behind a line feed after a blank line or the end of a clause."""
+AFTER_CLAUSE = r"(?<![^\s.;:,!?]\n)(?<![^\s.;:,!?]\r\n)"
+"""Pattern that matches behind a line break after a blank line or the end of a clause."""
 ROW = r"\|(?=[^\r\n|]{0,200}\|)"
 """Pattern of the beginning of a table's row; AsciiDoc has a cell in each line."""
 

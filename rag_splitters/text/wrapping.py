@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import accumulate, groupby, pairwise, zip_longest
 
-from rag_splitters.text.boundaries import Finder
+from rag_splitters.text.boundaries import Finder, count_characters, skip_characters
 from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
 
 _WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
@@ -69,20 +69,8 @@ def window_start(text: str, position: int) -> int:
 def _window_starts(text: str, starts: list[int], position: int) -> list[int]:
     """Add the starts of windows after the last of these, up to the first one after `position`."""
     while starts[-1] <= position:
-        starts.append(_after(text, starts[-1], _WINDOW))
+        starts.append(skip_characters(text, starts[-1], _WINDOW))
     return starts
-
-
-def _after(text: str, start: int, length: int) -> int:
-    """Return the offset `length` characters after `start`, where CRLF counts as one.
-
-    >>> _after("a\\r\\nb\\r\\nc", 0, 4)
-    6
-    """
-    end = start + length
-    while (stop := start + length + text.count("\r", start, end)) > end:
-        end = stop
-    return end
 
 
 class _Window:
@@ -132,14 +120,14 @@ class _Window:
             self.starts = [self.paragraph]
         index = bisect_right(_window_starts(text, self.starts, line), line) - 1
         low, stop = self.starts[index : index + 2]
-        last = _next_line(text, _after(text, stop, _AROUND))
+        last = _next_line(text, skip_characters(text, stop, _AROUND))
         ends = [text.find(blank, cut - 1, last + 1) + 1 for blank in self.blank_lines]
         last = min(filter(None, ends), default=last)
         self.end = min(_next_line(text, stop), last)
         self.start, first = low, self.paragraph
         if low > self.paragraph:
             self.start = _next_line(text, low)
-            before = _after(text, self.starts[index - 1], _WINDOW - _AROUND)
+            before = skip_characters(text, self.starts[index - 1], _WINDOW - _AROUND)
             first = max(first, _next_line(text, before))
         line_ends = _line_ends(text, first, last)
         self.line_ends = [end for end in line_ends if self.start < end <= self.end]
@@ -239,8 +227,8 @@ def clauses(text: str) -> Finder:
 
 
 def _last_clause(text: str, low: int, high: int) -> int:
-    cut, length = -1, high - low - text.count("\r", low, high)
-    for match in _CLAUSE.finditer(text, _after(text, low, 2 * length // 3), high):
+    cut, length = -1, count_characters(text, low, high)
+    for match in _CLAUSE.finditer(text, skip_characters(text, low, 2 * length // 3), high):
         cut = match.end()
     return cut if cut > low else -1
 

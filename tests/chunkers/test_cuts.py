@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -343,11 +344,13 @@ ROWS = (
     "It ends. And it goes on with words to the end of the line",
     "Tea",
     "It is short, or not",
+    "c. You must keep it warm, and",
 )
 
 
 @example("0302133212332113001032001131202000")
-@given(st.text("0123", max_size=60))
+@example("10040")
+@given(st.text("01234", max_size=60))
 def test_line_breaks_of_two_characters_change_no_line_end(numbers: str) -> None:
     text = "\n".join(ROWS[int(number)] for number in numbers)
     other = text.replace("\n", "\r\n")
@@ -359,6 +362,20 @@ def test_line_breaks_of_two_characters_change_no_line_end(numbers: str) -> None:
         cut_in_other = find_in_other(0, high_in_other)
         assert cut == cut_in_other - other.count("\r", 0, max(cut_in_other, 0))
         high = cut - 1
+
+
+@pytest.mark.parametrize("overlap", [0, 10])
+@pytest.mark.parametrize("size", [30, 80])
+def test_line_breaks_of_two_characters_change_no_cut(size: int, overlap: int) -> None:
+    chunker = RecursiveChunker(chunk_size=size, chunk_overlap=overlap, length_function="words")
+    for path in sorted((Path(__file__).parents[1] / "data" / "documents").iterdir()):
+        text = path.read_text(encoding="utf-8").replace("\r", "")
+        other = text.replace("\n", "\r\n")
+        places = [
+            tuple(place - other.count("\r", 0, place) for place in (span.start, span.end))
+            for span in chunker.spans(other)
+        ]
+        assert places == [(span.start, span.end) for span in chunker.spans(text)], path.name
 
 
 def test_line_breaks_of_two_characters_change_no_clause() -> None:
