@@ -421,8 +421,8 @@ def _is_wiki(text: str) -> bool:
     if not (_begins_line(text, "=") or _begins_line(text, "h")):
         return False
     lines = (line for line in text.split("\n") if line[:1] in ("=", "h"))
-    lines = (line for line in lines if not line.startswith("=head"))  # POD, perhaps in Perl
-    return sum(wiki_heading(line) is not None for line in lines) > 1
+    no_pod = (line for line in lines if not line.startswith("=head"))  # it may be inside Perl
+    return sum(wiki_heading(line) is not None for line in no_pod) > 1
 
 
 def _is_latex(text: str) -> bool:

@@ -304,7 +304,7 @@ def _comment_start(text: str, low: int, start: int, end: int) -> int:
         return first if text[first - 1 : first] in ("", "\n") else -1  # behind code: no lead
     first = max(low, end - _REACH)
     while start > first:
-        above = text.rfind("\n", first, start - 1) + 1 or first
+        above = _line_above(text, first, start)
         if line_kind(text[above : start - 1].strip()) != "comment":
             break
         start = above

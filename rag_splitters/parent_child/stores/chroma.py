@@ -208,8 +208,7 @@ class ChromaChildren(ChildStore):
             return dict.fromkeys(old_keys) | child.metadata | {EDITION_KEY: turn.number}
 
         new = [(child, draft) for draft in drafts for child in draft.new_children]
-        at_once = min(self.batch_size, CHILDREN_AT_ONCE)  # all threads stop while Chroma writes
-        for pairs in batched(new, at_once):
+        for pairs in batched(new, self._written_at_once):
             await turn.confirm()
             await self._call(
                 self._collection.upsert,
@@ -219,7 +218,7 @@ class ChromaChildren(ChildStore):
                 metadatas=[written(draft, child) for child, draft in pairs],
             )
         updated = [(child, draft) for draft in drafts for child in draft.updated_children]
-        for pairs in batched(updated, at_once):
+        for pairs in batched(updated, self._written_at_once):
             await turn.confirm()
             await self._call(
                 self._collection.update,
@@ -255,7 +254,7 @@ class ChromaChildren(ChildStore):
 
     async def adopt(self, turn: Turn) -> None:
         later = await self._list(where={EDITION_KEY: {"$gt": turn.number}})
-        for ids in batched(later, self.batch_size):
+        for ids in batched(later, self._written_at_once):
             await turn.confirm()
             metadatas = [{EDITION_KEY: turn.number}] * len(ids)
             await self._call(self._collection.update, ids=ids, metadatas=metadatas)
@@ -407,6 +406,10 @@ class ChromaChildren(ChildStore):
                 f"Chroma's server did not answer for the collection {name!r} "
                 f"({str(error) or type(error).__name__}): run the same again when it does"
             ) from error
+
+    @property
+    def _written_at_once(self) -> int:
+        return min(self.batch_size, CHILDREN_AT_ONCE)  # Chroma stops all threads while it writes
 
     @property
     def batch_size(self) -> int:
