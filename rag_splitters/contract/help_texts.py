@@ -1,4 +1,4 @@
-"""The signature and the docstring that an IDE, `help()` and Jupyter show for a strategy."""
+"""The signatures and docstrings that an IDE, `help()` and Jupyter show for classes with fields."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from functools import reduce
 from operator import or_
 from textwrap import fill
 from types import UnionType
-from typing import Annotated, Any, SupportsIndex, Union, get_args, get_origin
+from typing import Annotated, Any, SupportsIndex, TypeVar, Union, get_args, get_origin
 
 from typing_extensions import Self
 
 from rag_splitters.parameters.descriptions import field_descriptions
+
+K = TypeVar("K", bound=type[Any])
 
 
 class Signature:
@@ -52,6 +54,12 @@ class Docstring(str):
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)
+
+
+def with_field_descriptions(kind: K) -> K:
+    """Return the class, with a docstring that ends with the description of each of its fields."""
+    kind.__doc__ = Docstring(str(kind.__doc__), kind)
+    return kind
 
 
 def _as_parameter(kind: type[Any], name: str) -> inspect.Parameter:

@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from rag_splitters.calls import in_both_forms
-from rag_splitters.contract.help_texts import Docstring
+from rag_splitters.contract.help_texts import with_field_descriptions
 from rag_splitters.errors import InputError
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 _SCORE = "relevance_score"  # where LangChain's rerankers put it
 
 
+@with_field_descriptions
 class ParentDocumentRetriever(
     ParentChildIndex[Document, Document], QueryOptions, IndexOptions, DocumentIndex
 ):
@@ -284,11 +285,6 @@ class ParentDocumentRetriever(
 
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)
-
-
-ParentDocumentRetriever.__doc__ = Docstring(
-    str(ParentDocumentRetriever.__doc__), ParentDocumentRetriever
-)
 
 
 class _Options(QueryKeywords, total=False):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from rag_splitters.contract.help_texts import Docstring
+from rag_splitters.contract.help_texts import with_field_descriptions
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.errors import (
     CLOSED,
@@ -46,6 +46,7 @@ def _check_id_key(value: str) -> str:
     return value
 
 
+@with_field_descriptions
 class IndexOptions(BaseModel):
     """How an index is written. The retrievers of both frameworks have these options."""
 
@@ -70,9 +71,6 @@ class IndexOptions(BaseModel):
     the name of the model itself; a function without one, such as a lambda, needs this."""
     write_timeout: float = Field(default=WRITE_TIMEOUT, ge=0.0, allow_inf_nan=False)
     """Seconds to wait for another writer to finish, before an error names it."""
-
-
-IndexOptions.__doc__ = Docstring(str(IndexOptions.__doc__), IndexOptions)
 
 
 class Shared:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from rag_splitters.contract.help_texts import Docstring
+from rag_splitters.contract.help_texts import with_field_descriptions
 from rag_splitters.errors import InputError
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, check_whole
@@ -34,6 +34,7 @@ _MAX_RETRIES = 2  # after an invalid answer
 _BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
 
 
+@with_field_descriptions
 class Representations(BaseModel):
     """Writes texts by which a piece is found, besides its own: summaries, or questions it answers.
 
@@ -111,9 +112,6 @@ class Representations(BaseModel):
         """Forget what is in the index now."""
         for key in keys:
             self._unwritten.pop(key, None)
-
-
-Representations.__doc__ = Docstring(str(Representations.__doc__), Representations)
 
 
 def load_representations(value: Any) -> Representations | None:
